@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from mercer.engine import calls, threads
+from mercer.engine.call_loops import BUSY
 from mercer.engine.calls import At, Score
 from mercer.engine.limits import within
 
@@ -181,7 +182,7 @@ def test_several_callers_at_once(rng, monkeypatch):
     for caller in callers:
         caller.join()
     assert not wrong
-    assert calls._crew.control[calls._BUSY] == 0
+    assert calls._crew.control[BUSY] == 0
 
 
 def test_a_job_of_the_pool_performs_them_in_its_own_thread(rng, monkeypatch):
@@ -196,7 +197,7 @@ def test_limits_are_kept(rng, monkeypatch):
     monkeypatch.setattr(calls, "_pays", lambda work: True)
     monkeypatch.setattr(calls, "_WORTH", 1.0)
     asked = []
-    monkeypatch.setattr(calls, "_share", lambda *args: asked.append(args[-1].max()), raising=True)
+    monkeypatch.setattr(calls, "share", lambda *args: asked.append(args[-1].max()), raising=True)
     (A, B), C = problem(rng, 80, np.float64)
     score = tiles(80, 5, np.float64)
     for workers in (2, 3):
@@ -210,8 +211,8 @@ def test_long_phases_are_divided(rng, monkeypatch):
     monkeypatch.setattr(calls, "_pays", lambda work: True)
     (A, B), C = problem(rng, 60, np.float64)
     expected, shared = A @ B, []
-    share = calls._share
-    monkeypatch.setattr(calls, "_share", lambda *args: (shared.append(args[3]), share(*args)))
+    share = calls.share
+    monkeypatch.setattr(calls, "share", lambda *args: (shared.append(args[3]), share(*args)))
     for at_once, times in ((1e12, 1), (2 * 60**3, 2), (1.0, 2 * 36)):
         monkeypatch.setattr(calls, "_AT_ONCE", at_once)
         C[:] = 0
@@ -237,10 +238,30 @@ def test_an_interrupt_between_two_batches(rng, monkeypatch):
     monkeypatch.setattr(calls, "go_on", interrupted)
     with pytest.raises(KeyboardInterrupt):
         tiles(60, 10, np.float64).perform(A, B, C, workers=3)
-    assert calls._crew.control[calls._BUSY] == 0
+    assert calls._crew.control[BUSY] == 0
     count[:] = [1] * 5
     tiles(60, 10, np.float64).perform(A, B, C, workers=3)
     np.testing.assert_allclose(C, A @ B)
+
+
+def test_compiled_code_ahead_of_time():
+    look = "print(calls.share.ready, calls.assist.ready)"
+    program = f"from mercer.engine import calls; calls.load(); {look}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.stdout == "True True\n"
+
+
+@pytest.mark.parametrize("work", [0.4, 0.6])
+def test_compiled_code_is_loaded_when_there_has_been_enough_work(monkeypatch, work):
+    class Loop:
+        ready = False
+
+    monkeypatch.setattr(calls, "share", Loop)
+    monkeypatch.setattr(calls, "_done", 0.0)
+    assert not calls._pays(work * calls._LOADED)
+    assert calls._pays(work * calls._LOADED) == (work > 0.5)
+    Loop.ready = True
+    assert calls._pays(0.0)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
@@ -250,17 +271,17 @@ def test_a_forked_child_has_a_crew_of_its_own(rng, monkeypatch):
     (A, B), C = problem(rng, 60, np.float64)
     score = tiles(60, 9, np.float64, 5)
     score.perform(A, B, C, workers=4)
-    calls._crew.control[calls._BUSY] = 1  # as if another thread were at it
+    calls._crew.control[BUSY] = 1  # as if another thread were at it
     try:
         child = os.fork()
         if not child:
             signal.alarm(30)
             C[:] = 0
             score.perform(A, B, C, workers=4)
-            own = calls._crew.begin(3) == 3 and calls._crew.control[calls._BUSY] == 0
+            own = calls._crew.begin(3) == 3 and calls._crew.control[BUSY] == 0
             os._exit(0 if own and np.allclose(C, A @ B) else 1)
     finally:
-        calls._crew.control[calls._BUSY] = 0
+        calls._crew.control[BUSY] = 0
     assert os.waitpid(child, 0)[1] == 0
 
 
@@ -268,6 +289,7 @@ _LOOP = """
 import sys, time
 import numpy as np
 from mercer.engine import calls
+from mercer.engine.call_loops import BUSY
 from mercer.engine.calls import At, Score
 
 calls._pays = lambda work: True
@@ -281,7 +303,7 @@ try:
     score.perform(A, C, workers=2)
     print("done", C.max(), flush=True)
 except KeyboardInterrupt:
-    print("interrupted", calls._crew.control[calls._BUSY], flush=True)
+    print("interrupted", calls._crew.control[BUSY], flush=True)
 """
 
 

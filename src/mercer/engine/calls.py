@@ -22,20 +22,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._compiled import intrinsic, njit
-from .crew import (  # fmt: skip
-    FREE,
-    PIECES,
-    WANTED,
-    Crew,
-    await_call,
-    await_pieces,
-    call,
-    exchange,
-    finish_piece,
-    replace,
-    take_piece,
-)
+from .call_loops import WIDTH, assist, share
+from .crew import Crew
 from .routines import address
 from .threads import go_on, hands, one_blas_thread, run
 
@@ -51,8 +39,6 @@ _ROUTINES: dict[str, tuple[str, str, Callable[..., Any]]] = {  # library, argume
     "potrf": ("lapack", "cnpni", lambda n, *_: n**3 / 3),
     "trtrs": ("lapack", "cccnnpnpni", lambda n, m, *_: 1.0 * n * n * m),
 }
-_WIDTH = 16  # words of a row: the routine, its arguments, and nothing
-_BUSY, _WORDS, _STARTS = range(FREE, FREE + 3)  # of the crew: is it at work? on which table?
 _MOST = 256  # threads
 _WORTH = 1e6  # operations that are worth another thread, which takes 20 microseconds for them
 _HANDED = 1e7  # those that are worth one of the pool
@@ -159,15 +145,15 @@ class Score:
                 varying[place], word = word, 0
             words.append(word)
             bases.append(base)
-        rest = [0] * (_WIDTH - len(words))
-        table, arrays = np.empty((count, _WIDTH), np.int64), np.empty((count, _WIDTH), np.int8)
+        rest = [0] * (WIDTH - len(words))
+        table, arrays = np.empty((count, WIDTH), np.int64), np.empty((count, WIDTH), np.int8)
         table[:], arrays[:] = words + rest, bases + rest
         for place, column in varying.items():
             table[:, place] = column
         work = np.broadcast_to(np.asarray(operations(*numbers), float), count)
         return Calls(table, arrays, work, infos)
 
-    def phase(self, calls: Calls, pieces: Any = None) -> None:
+    def phase(self, calls: Calls, pieces: Any = None, first: int | None = None) -> None:
         """The next phase.
 
         Parameters
@@ -176,18 +162,24 @@ class Score:
             All of them.
         pieces : array of int, optional
             The number of the piece that each belongs to, from 0 on, all of which occur; by default,
-            each is one. Calls of a piece keep their order; the longest piece is the first.
+            each is one. Calls of a piece keep their order; the longest piece is taken first.
+        first : int, optional
+            Another piece that is to be taken first.
         """
         if not len(calls.words):
             return
-        if pieces is None:
-            work, order = calls.work, np.argsort(-calls.work, kind="stable")
-            longest, starts = order, np.arange(self._calls, self._calls + len(work))
+        each = pieces is None
+        work = calls.work if each else np.bincount(pieces, calls.work)
+        urgent = work.copy()
+        if first is not None:
+            urgent[first] = np.inf
+        longest = np.argsort(-urgent, kind="stable")
+        if each:
+            order, starts = longest, np.arange(self._calls, self._calls + len(work))
         else:
-            work, count = np.bincount(pieces, calls.work), np.bincount(pieces)
-            longest = np.argsort(-work, kind="stable")
             order = np.argsort(np.argsort(longest)[pieces], kind="stable")
-            starts = self._calls + np.cumsum(count[longest]) - count[longest]
+            count = np.bincount(pieces)[longest]
+            starts = self._calls + np.cumsum(count) - count
         self._tables.append((calls.words[order], calls.arrays[order], starts, work[longest]))
         self._phases.append(self._phases[-1] + len(work))
         self._calls += len(order)
@@ -213,7 +205,7 @@ class Score:
                 for bounds, wanted in self._batches(workers):
                     go_on()
                     others = _crew.begin(int(wanted.max()))
-                    _share(_crew.control, words, starts, bounds, np.minimum(wanted, others))
+                    share(_crew.control, words, starts, bounds, np.minimum(wanted, others))
             else:
                 for first, last in pairwise(self._phases):
                     worth = 1 + int((work[last] - work[first]) / _HANDED)
@@ -259,7 +251,7 @@ def _pays(work: float) -> bool:
     """Is compiled code at hand, or has there been so much work that it had better be?"""
     global _done
     _done += work
-    return _share.ready or _done >= _LOADED
+    return share.ready or _done >= _LOADED
 
 
 def _in_python(words: np.ndarray, starts: np.ndarray, first: int, last: int, workers: int) -> None:
@@ -279,7 +271,7 @@ def perform(words: np.ndarray) -> None:
 
 @cache
 def _function(place: int) -> Any:
-    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (_WIDTH - 1))(place)
+    return ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * (WIDTH - 1))(place)
 
 
 def _numbers(most: int) -> int:
@@ -291,99 +283,21 @@ def _numbers(most: int) -> int:
     return known.ctypes.data
 
 
-# ---- in compiled code ------------------------------------------------------------------------
-@intrinsic
-def _invoke(typing, place):
-    """Call a routine with the arguments that follow its address, at this place in memory.
-
-    More are passed than it takes, which those who are called do not see.
-    """
-    from llvmlite import ir
-    from numba import types
-
-    def generate(context, builder, signature, args):
-        word, whole = ir.IntType(8).as_pointer(), ir.IntType(64)
-        row = builder.inttoptr(args[0], whole.as_pointer())
-        words = [builder.load(builder.gep(row, [ir.Constant(whole, k)])) for k in range(_WIDTH)]
-        kind = ir.FunctionType(ir.VoidType(), [word] * (_WIDTH - 1)).as_pointer()
-        routine = builder.inttoptr(words[0], kind)
-        builder.call(routine, [builder.inttoptr(w, word) for w in words[1:]])
-        return context.get_dummy_value()
-
-    return types.void(types.int64), generate
-
-
-@intrinsic
-def _word(typing, place, number):
-    """A word of those at this place in memory."""
-    from llvmlite import ir
-    from numba import types
-
-    def generate(context, builder, signature, args):
-        row = builder.inttoptr(args[0], ir.IntType(64).as_pointer())
-        return builder.load(builder.gep(row, [args[1]]))
-
-    return types.int64(types.int64, types.int64), generate
-
-
-@njit(cache=True, nogil=True)
-def _perform(words, starts, piece):
-    for row in range(_word(starts, piece), _word(starts, piece + 1)):
-        _invoke(words + 8 * _WIDTH * row)
-
-
-@njit(cache=True, nogil=True)
-def _take_part(control):
-    while True:
-        piece = take_piece(control)
-        if piece < 0:
-            return
-        _perform(control[_WORDS], control[_STARTS], piece)
-        finish_piece(control)
-
-
-@njit(cache=True, nogil=True)
-def _help(control, member):
-    """What the other threads of the crew do."""
-    known = np.int64(0)
-    while True:
-        known = await_call(control, member, known)
-        if known < 0:
-            return
-        if member <= control[WANTED]:
-            _take_part(control)
-
-
-@njit(cache=True, nogil=True)
-def _share(control, words, starts, bounds, wanted):
-    """Phases of a table, with as many others for each; alone if another thread has the crew."""
-    others = 0
-    for phase in range(wanted.size):
-        others = max(others, wanted[phase])
-    shared = others > 0 and replace(control, _BUSY, 0, 1)
-    for phase in range(wanted.size):
-        first, last = bounds[phase], bounds[phase + 1]
-        if shared and wanted[phase] > 0:
-            control[PIECES], control[WANTED] = last - first, wanted[phase]
-            control[_WORDS], control[_STARTS] = words.ctypes.data, starts[first:].ctypes.data
-            call(control)
-            _take_part(control)
-            await_pieces(control)
-        else:
-            for piece in range(first, last):
-                _perform(words.ctypes.data, starts.ctypes.data, piece)
-    if shared:
-        exchange(control, _BUSY, 0)
-
-
 # ---- the crew of this process ------------------------------------------------------------------
-_crew = Crew(_help, _MOST)
+_crew = Crew(assist, _MOST)
+
+
+def load() -> None:
+    """Have all that is compiled here at hand, before there is anything to do."""
+    assist(np.full_like(_crew.control, -1), 1)  # for whom there are no more tasks
+    none = np.zeros(1, np.int64)
+    share(_crew.control, np.zeros((0, WIDTH), np.int64), none, none, none[:0])
 
 
 def _after_fork() -> None:
     """A forked child has none of the threads of its parent."""
     global _crew
-    _crew = Crew(_help, _MOST)
+    _crew = Crew(assist, _MOST)
 
 
 if hasattr(os, "register_at_fork"):

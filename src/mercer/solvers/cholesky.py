@@ -19,7 +19,8 @@ _SHARED = 500  # rows from which on a factor is worth a second thread
 # brought up to date, rows of a tile of these, and columns of the inverse that are a block
 _PANELS = (
     (1000, 128, 256, 128, 64),
-    (3000, 128, 256, 256, 96),
+    (3000, 128, 256, 192, 96),
+    (5000, 192, 576, 256, 192),
     (20_000, 192, 576, 384, 192),
     (np.inf, 256, 1024, 512, 256),
 )

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..engine.calls import At, Score
+from ..engine.calls import At, Calls, Score
 
 _KEPT, _SMALL = 8, 5000  # scores that are kept, of so many rows at most: some megabytes
 
@@ -51,35 +51,43 @@ def factorisation(
         Rows of a panel that are a piece of their own.
     """
     made = Factorisation(Score(dtype), [], [])
+    if n:
+        made.score.phase(_corner(made, n, 0, min(narrow, wide, n)))
     for k in range(0, n, wide):
         stop = min(k + wide, n)
         for i in range(k, stop, narrow):
             e = min(i + narrow, stop)
-            _eliminate(made, n, i, e, strip)
-            _update(made.score, n, i, e, stop, size)
-        _update(made.score, n, k, stop, n, size)
+            _panel(made.score, n, i, e, strip)
+            _update(made, n, i, e, stop, size, min(narrow, stop - e))
+        _update(made, n, k, stop, n, size, min(narrow, wide, n - stop))
     return made
 
 
-def _eliminate(made: Factorisation, n: int, k: int, e: int, strip: int) -> None:
-    """Columns k..e of the factor."""
-    score, m, corner = made.score, e - k, At(0, k * n + k)
-    one = score.calls("potrf", "U", m, corner, n)
+def _corner(made: Factorisation, n: int, k: int, m: int) -> Calls:
+    """The factor of m rows on the diagonal, from row k on."""
+    one = made.score.calls("potrf", "U", m, At(0, k * n + k), n)
     made.columns.append(k)
     made.infos.append(int(one.infos[0]))
-    score.phase(one)
+    return one
+
+
+def _panel(score: Score, n: int, k: int, e: int, strip: int) -> None:
+    """Columns k..e of the factor, below the corner."""
     if e < n:
         rows = np.arange(e, n, strip)
         count = np.minimum(rows + strip, n) - rows
-        below = At(0, rows * n + k)
-        score.phase(score.calls("trtrs", "U", "T", "N", m, count, corner, n, below, n))
+        corner, below = At(0, k * n + k), At(0, rows * n + k)
+        score.phase(score.calls("trtrs", "U", "T", "N", e - k, count, corner, n, below, n))
 
 
-def _update(score: Score, n: int, k: int, e: int, stop: int, size: int) -> None:
-    """The effect of columns k..e of the factor on columns e..stop of A, tile by tile."""
+def _update(made: Factorisation, n: int, k: int, e: int, stop: int, size: int, m: int) -> None:
+    """The effect of columns k..e of the factor on columns e..stop of A, tile by tile.
+
+    The next corner, of m rows, is the first to be up to date, and is factorised meanwhile.
+    """
     if e == stop:
         return
-    beside, below = np.arange(e, stop, size), np.arange(stop, n, size)
+    score, beside, below = made.score, np.arange(e, stop, size), np.arange(stop, n, size)
     both = np.concatenate([beside, below])
     heights = np.minimum(both + size, np.where(both < stop, stop, n)) - both
     c, r = np.triu_indices(len(beside), 1, len(both))
@@ -91,7 +99,13 @@ def _update(score: Score, n: int, k: int, e: int, stop: int, size: int) -> None:
     on = At(0, beside * n + k), At(0, beside * n + beside)
     square = heights[: len(beside)]
     diagonal = score.calls("syrk", "U", "T", square, e - k, -1, on[0], n, 1, on[1], n)
-    score.phase(tiles.joined(diagonal))
+    corner, first = _corner(made, n, e, m), len(c)
+    pieces = np.arange(first + len(beside))
+    if m <= square[0]:
+        score.phase(tiles.joined(diagonal, corner), np.append(pieces, first), first)
+    else:
+        score.phase(tiles.joined(diagonal), pieces)
+        score.phase(corner)
 
 
 @_kept

@@ -10,7 +10,7 @@ from mercer.engine.limits import within
 from mercer.engine.routines import call
 from mercer.solvers import cholesky
 from mercer.solvers.cholesky import CholeskyFactor, NotPositiveDefiniteError
-from mercer.solvers.cholesky_calls import factorisation, inversion
+from mercer.solvers.cholesky_calls import factorisation, inversion, substitution
 
 
 @pytest.fixture(params=[False, True], ids=["in Python", "compiled"])
@@ -85,6 +85,26 @@ def test_inverses(shared, rng, n, dtype, blocks):
     np.testing.assert_allclose(found[0], np.tril(np.linalg.inv(A.astype(float))), atol=close)
     assert np.array_equal(found[0], found[1])
     assert np.array_equal(found[0], found[2])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("columns", [1, 2, 9])
+@pytest.mark.parametrize(("n", "size", "strip"), [(1, 8, 8), (24, 8, 8), (97, 16, 7), (97, 97, 5)])
+def test_solutions(shared, rng, n, size, strip, columns, dtype):
+    A = positive(n, rng, dtype)
+    L = np.linalg.cholesky(A)
+    noisy = L + np.triu(np.full_like(L, np.nan), 1)  # not looked at
+    B = np.asfortranarray(rng.standard_normal((n, columns)), dtype=dtype)
+    for both, expected in ((False, np.linalg.solve(L, B)), (True, np.linalg.solve(A, B))):
+        score, found = substitution(n, A.dtype, columns, size, strip, both), []
+        for workers in (1, 2, 9):
+            X = B.copy(order="F")
+            assert not score.perform(noisy, X, workers=workers).any()
+            found.append(X)
+        close = 1e-5 if dtype == np.float32 else 1e-13
+        np.testing.assert_allclose(found[0], expected, atol=close)
+        assert np.array_equal(found[0], found[1])
+        assert np.array_equal(found[0], found[2])
 
 
 @pytest.mark.parametrize("at", [0, 7, 8, 50, 96])

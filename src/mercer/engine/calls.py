@@ -27,10 +27,11 @@ from .crew import Crew
 from .routines import address
 from .threads import go_on, hands, one_blas_thread, run
 
+# operations are those of products of matrices that take as long
 # c: a letter, n: a whole number, s: a scalar, p: a place in an array, i: where info is written
 _ROUTINES: dict[str, tuple[str, str, Callable[..., Any]]] = {  # library, arguments, operations
     "axpy": ("blas", "nspnpn", lambda n, *_: 2.0 * n),
-    "gemv": ("blas", "cnnspnpnspn", lambda m, n, *_: 2.0 * m * n),
+    "gemv": ("blas", "cnnspnpnspn", lambda m, n, *_: 20.0 * m * n),
     "gemm": ("blas", "ccnnnspnpnspn", lambda m, n, k, *_: 2.0 * m * n * k),
     "syrk": ("blas", "ccnnspnspn", lambda n, k, *_: 1.0 * n * n * k),
     "lacpy": ("lapack", "cnnpnpn", lambda m, n, *_: 1.0 * m * n),

@@ -51,6 +51,7 @@ TILE = 500  # not a power of two: rows of a tile would fall on the same lines of
 _AT_ONCE = 3.5  # arrays of the size of a tile that a thread has while it computes one
 _ALONG = 8  # tiles along a side, at least: with half as many, half of 16 cores would wait
 _CHEAP = 150  # rows of a tile that takes no longer than handing it out
+_SLOPES = 250  # rows of one of slopes, at least: dozens of operations, and the interpreter for each
 _PAIRS = 16  # tiles along a side, and rows of one, where values are computed pair by pair
 COMPILED = 10_000_000  # entries from which on compiled loops pay, which have to be loaded
 GROUPS = 16  # independent accumulators of a symmetric product
@@ -213,8 +214,8 @@ def contract(
     n, p = length(X), len(kernel.theta)
     if not p:
         return np.zeros(0)
-    size = tile or tile_size(n, n, kernel.by_pairs)
-    jobs = upper(n, size)
+    coarse = tile_size(n, n, True) if kernel.by_pairs else max(_SLOPES, min(TILE, n // 4))
+    jobs = upper(n, tile or coarse)
     partial = np.empty((len(jobs), p))  # one row per tile: added up in the same order, always
 
     def one(place: int) -> None:

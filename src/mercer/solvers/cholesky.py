@@ -12,7 +12,7 @@ import numpy as np
 from ..engine.routines import call
 from ..gram.base import Gram
 from ..gram.tiles import one_blas_thread, run, slices
-from .cholesky_calls import factorisation, inversion
+from .cholesky_calls import factorisation, inversion, substitution
 
 _SHARED = 500  # rows from which on a factor is worth a second thread
 # up to so many rows: columns that are factorised at a time, columns after which all others are
@@ -28,7 +28,7 @@ _ROWS = 64  # of a panel that are a job of their own
 _LONG = 0.26  # columns of the inverse, as a share of all, that take long
 _ACROSS = 512  # columns of the inverse that are
 _SOLVED = 2500  # rows from which on a solution is worth a second thread
-_BLOCK = 512  # rows of it that are computed at a time
+_BLOCK = 512  # rows of it that are computed, and brought up to date, at a time
 _WIDE = 64  # right-hand sides in excess of which they are shared, as many at a time
 
 
@@ -75,9 +75,9 @@ class CholeskyFactor:
             if X.shape[1] > _WIDE or n < _SOLVED:
                 run(some, slices(X.shape[1], _WIDE))
             else:
-                _substitute(L, X)
-                if both:
-                    _substitute(L, X, back=True)
+                score = substitution(n, L.dtype, X.shape[1], _BLOCK, _BLOCK, both)
+                if score.perform(L, X).any():
+                    raise np.linalg.LinAlgError("the triangular matrix is singular.")
         return out
 
     def explained(self, B: np.ndarray) -> np.ndarray:
@@ -153,31 +153,6 @@ def _factorise(A: np.ndarray) -> None:
         raise NotPositiveDefiniteError(
             f"the leading minor of order {columns[first] + found[first]} is not positive definite."
         )
-
-
-def _pieces(e: int, n: int, size: int) -> list[slice]:
-    """The rows from e on, in pieces."""
-    return [slice(e + s.start, e + s.stop) for s in slices(n - e, size)]
-
-
-def _substitute(L: np.ndarray, X: np.ndarray, *, back: bool = False) -> None:
-    """X = L^-1 X, or L'^-1 X, block by block."""
-    parts = slices(len(L), _BLOCK)
-    for at in reversed(parts) if back else parts:
-        found = X[at] = _corner(L, at, X, "N" if back else "T")
-
-        def subtract(rows: slice, at: slice = at, found: np.ndarray = found) -> None:
-            X[rows] -= (L[at, rows].T if back else L[rows, at]) @ found
-
-        run(subtract, slices(at.start, _BLOCK) if back else _pieces(at.stop, len(L), _BLOCK))
-
-
-def _corner(L: np.ndarray, at: slice, X: np.ndarray, transposed: str) -> np.ndarray:
-    """The solution with the block of L on the diagonal."""
-    found, m = np.array(X[at], order="F"), at.stop - at.start
-    if call("trtrs", "U", transposed, "N", m, X.shape[1], L[at, at], len(L), found, m):
-        raise np.linalg.LinAlgError("the triangular matrix is singular.")
-    return found
 
 
 def factor(gram: Gram, noise: np.ndarray | float, dtype: np.dtype | None = None) -> CholeskyFactor:

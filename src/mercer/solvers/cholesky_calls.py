@@ -14,7 +14,7 @@ import numpy as np
 
 from ..engine.calls import At, Calls, Score
 
-_KEPT, _SMALL = 8, 5000  # scores that are kept, of so many rows at most: some megabytes
+_KEPT, _SMALL = 8, 10_000  # scores that are kept, of so many rows at most: some megabytes
 
 
 class Factorisation(NamedTuple):
@@ -171,3 +171,50 @@ def inversion(n: int, dtype: np.dtype, size: int, across: int, long: float) -> S
     count = len(part) + len(starts)
     score.phase(near.joined(square, far, rest), np.tile(np.arange(count), 2))
     return score
+
+
+@_kept
+def substitution(n: int, dtype: np.dtype, columns: int, size: int, strip: int, both: bool) -> Score:
+    """X = L^-1 X, or (L L')^-1 X, block by block, for X stored by columns.
+
+    Parameters
+    ----------
+    n : int
+        Rows of L, the first array, and of X.
+    dtype : dtype
+        Of both.
+    columns : int
+        Of X.
+    size : int
+        Rows that are computed at a time.
+    strip : int
+        Rows that are brought up to date as a piece.
+    both : bool
+        Also multiply by L'^-1.
+    """
+    score = Score(dtype)
+    for k in range(0, n, size):
+        _solve(score, n, columns, k, min(k + size, n), n, strip, "T")
+    for k in reversed(range(0, n, size)) if both else ():
+        _solve(score, n, columns, k, min(k + size, n), 0, strip, "N")
+    return score
+
+
+def _solve(
+    score: Score, n: int, columns: int, k: int, e: int, last: int, strip: int, letter: str
+) -> None:
+    """Rows k..e of the solution, and their effect on those up to the last, or the first."""
+    here, m = At(1, k), e - k
+    score.phase(score.calls("trtrs", "U", letter, "N", m, columns, At(0, k * n + k), n, here, n))
+    down = last > k
+    rows = np.arange(e, last, strip) if down else np.arange(0, k, strip)
+    if not len(rows):
+        return
+    count = np.minimum(rows + strip, last if down else k) - rows
+    block, out = At(0, rows * n + k if down else k * n + rows), At(1, rows)
+    if columns > 1:
+        part = score.calls("gemm", letter, "N", count, columns, m, -1, block, n, here, n, 1, out, n)
+    else:
+        shape = (m, count) if down else (count, m)
+        part = score.calls("gemv", letter, *shape, -1, block, n, here, 1, 1, out, 1)
+    score.phase(part)

@@ -83,8 +83,9 @@ def test_flat_names_are_those_of_the_packages():
 
     assert (mercer.Gaussian, mercer.SVC, mercer.mmd) == (Gaussian, SVC, mmd)
     assert {"kernels", "plots", "SVC", "__version__"} <= set(dir(mercer))
-    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
-        _ = mercer.nothing
+    with pytest.raises(AttributeError, match="no attribute 'Gausian'") as raised:
+        _ = mercer.Gausian
+    assert (raised.value.name, raised.value.obj) == ("Gausian", mercer)  # for "Did you mean ...?"
 
 
 def test_tests_mirror_the_library():

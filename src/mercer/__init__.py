@@ -6,7 +6,7 @@ The names that most programs need are here. Each is also in the package of its k
 that extensions need: :mod:`mercer.kernels`, :mod:`mercer.chunks`, :mod:`mercer.gram`,
 :mod:`mercer.losses`, :mod:`mercer.solvers`, :mod:`mercer.rkhs`, :mod:`mercer.models`,
 :mod:`mercer.stats`, :mod:`mercer.tuning`, :mod:`mercer.explain`, :mod:`mercer.readers`,
-:mod:`mercer.io`, :mod:`mercer.reports`; and only there, :mod:`mercer.plots`, :mod:`mercer.tables`
+:mod:`mercer.io`, :mod:`mercer.reports`, :mod:`mercer.tables`; and only there, :mod:`mercer.plots`
 and :mod:`mercer.testing`.
 """
 
@@ -25,6 +25,7 @@ from . import (
     rkhs,
     solvers,
     stats,
+    tables,
     tuning,
 )
 from ._lazy import lazy
@@ -33,11 +34,11 @@ __version__ = "0.1.0"
 
 _ROOMS = (
     chunks, explain, gram, io, kernels, losses, models, readers, reports, rkhs, solvers,
-    stats, tuning,
+    stats, tables, tuning,
 )  # fmt: skip
 _FLAT = {room.__name__.rpartition(".")[2]: " ".join(room.FLAT.values()) for room in _ROOMS}
 
-__getattr__, _names, __all__ = lazy(__name__, _FLAT, rooms="exceptions params plots tables testing")
+__getattr__, _names, __all__ = lazy(__name__, _FLAT, rooms="exceptions params plots testing")
 __all__ += ["__version__"]
 
 

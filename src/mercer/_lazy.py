@@ -30,8 +30,9 @@ def lazy(
             value = getattr(import_module(f"{package}.{where[name]}"), name)
         elif name in inside:
             value = import_module(f"{package}.{name}")
-        else:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        else:  # name and obj let Python suggest a similar name
+            message = f"module {package!r} has no attribute {name!r}"
+            raise AttributeError(message, name=name, obj=import_module(package))
         setattr(import_module(package), name, value)
         return value
 

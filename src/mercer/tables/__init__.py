@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from .._lazy import lazy
 
+FLAT = {"classifier": "TableClassifier", "regressor": "TableRegressor"}
+
 __getattr__, __dir__, __all__ = lazy(
     __name__,
+    FLAT,
     {
-        "classifier": "TableClassifier",
         "reading": "read_table",
-        "regressor": "TableRegressor",
         "ridge": "RidgeClassifier",
         "screening": "Screening compare_tables screen_columns",
     },

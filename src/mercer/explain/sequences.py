@@ -65,7 +65,7 @@ def kmer_weights(
     list of KmerWeight
         Sorted by size. The weight is what one more occurrence adds to the decision, for a
         normalised kernel before it is divided by the norm of the features. With mismatches or
-        gaps a k-mer has the weights of all features that it shows.
+        gaps a k-mer has the weights of all features that it matches.
 
     Examples
     --------

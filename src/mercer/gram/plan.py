@@ -135,7 +135,7 @@ class Plan(Params):
 
     @property
     def few(self) -> float | None:
-        """How many features are asked for, at most; None if kernels are taken as they are."""
+        """The maximum number of features requested; None if kernels are not approximated."""
         return self.rank if self.features is None else self.features.n
 
     def exact(self) -> Self:
@@ -143,7 +143,7 @@ class Plan(Params):
         return self.replace(rank=None, features=None)
 
     def beside(self, doubles: int) -> Self:
-        """The same plan for a solver that holds so many matrices of doubles at once, K included.
+        """The same plan for a solver that holds this many matrices of doubles at once, K included.
 
         K is then stored only where there is room for all of them.
         """
@@ -294,7 +294,7 @@ class Plan(Params):
         return count is None or count > self.few >= 1
 
     def through(self, kernel: Kernel) -> Kernel:
-        """The approximation of a kernel that is asked for; it waits for data."""
+        """The requested approximation of a kernel; ``resolve`` sets what depends on data."""
         if self.features is not None:
             return self.features.approximate(kernel)
         return Nystrom(kernel, rank=self.rank)

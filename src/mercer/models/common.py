@@ -170,7 +170,7 @@ class KernelEstimator(Drawn, BaseEstimator):
     kernel: Any
 
     def forecast(self, X: Data, y: Any = None, *, plan: Any = None) -> Any:
-        """What a fit would take: see :func:`mercer.models.forecast`."""
+        """The time and memory that a fit would take: see :func:`mercer.models.forecast`."""
         from .costs import forecast
 
         return forecast(self, X, y, plan=plan)

@@ -145,7 +145,7 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the estimator, and those without some samples; weights go to all of them.
+        """Fit the estimator, and those without some samples; weights are passed to all of them.
 
         Samples of weight 0 are left out.
         """

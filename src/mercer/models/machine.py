@@ -161,7 +161,7 @@ class KernelMachine(Watched, LossMachine):
         return solution
 
     def leave_one_out(self) -> np.ndarray:
-        """As for all machines, where the penalty is the squared norm."""
+        """As for all kernel machines; only if the penalty is the squared norm."""
         if self.penalty is not None:
             raise ValueError(
                 "leave_one_out() is only available for the squared norm, penalty=None; otherwise "

@@ -197,7 +197,7 @@ class MultiViewModel(
 
     @property
     def feature_names_in_(self) -> np.ndarray:
-        """The names of the columns of the first view, if they have some."""
+        """The names of the columns of the first view, if they have any."""
         return self._of_first_view("feature_names_in_")
 
     def _of_first_view(self, name: str) -> Any:

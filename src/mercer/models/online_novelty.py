@@ -97,7 +97,7 @@ class OnlineOneClassSVM(OutlierMixin, OnlineModel):
 
     @all_or_nothing
     def partial_fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
-        """Go on with more samples; y is ignored."""
+        """Continue with more samples; y is ignored."""
         return self._take(X, sample_weight)
 
     @property

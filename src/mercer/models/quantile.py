@@ -205,9 +205,9 @@ class KernelExpectileRegressor(LevelRegressor):
     .. math:: \min_{f \in H_k,\, b} \sum_i w_i\, |q - 1(y_i < f(x_i) + b)|\, (y_i - f(x_i) - b)^2
               + \tfrac{\alpha}{2} \|f\|^2
 
-    The q-expectile is where the mean excess above has 1 - q parts of the weight, and that below q:
-    q = 1/2 is the mean. Expectiles depend on how far samples are away, quantiles on how many there
-    are; expectiles are smooth functions of the sample, and faster to fit. Wrapped in
+    At the q-expectile, the mean excess above it and the mean shortfall below it are in the ratio of
+    1 - q to q: q = 1/2 is the mean. Expectiles depend on how far samples are away, quantiles on how
+    many there are; expectiles are smooth functions of the sample, and faster to fit. Wrapped in
     :class:`ConformalRegressor`, their band has the requested coverage.
 
     Parameters

@@ -46,7 +46,7 @@ class KernelRidgeCV(GridSearch, KernelRidge):
     gradients solve together: each product with K serves all of them. Leave-one-out then becomes
     generalised cross-validation, with a trace estimated from random signs.
 
-    Of samples in :class:`~mercer.chunks.Chunks`, products of M features are added up for each fold
+    For samples in :class:`~mercer.chunks.Chunks`, products of M features are added up for each fold
     in one pass, from which the errors of all alphas follow; leave-one-out is exact, and takes
     another pass (:mod:`mercer.solvers.ridge_sums`).
 
@@ -68,7 +68,7 @@ class KernelRidgeCV(GridSearch, KernelRidge):
     scoring : str or callable
         A scikit-learn regression score, a scorer, or a function (model, X, y), larger is better.
         Computed on the held-out predictions (for leave-one-out over all of them at once), which
-        is what ``model.predict`` returns; X is not handed on. Of samples in chunks one of
+        is what ``model.predict`` returns; X is not passed on. For samples in chunks, one of
         ``"neg_mean_squared_error"``, ``"neg_root_mean_squared_error"`` and ``"r2"``.
     gamma, degree, coef0, kernel_params, plan
         As in :class:`KernelRidge`.

@@ -60,7 +60,7 @@ def tune(
     KernelRidge                   all four
     LSSVR, LSSVC                  marginal_likelihood, loo, gcv, all for squared errors
     KernelLogisticRegression      marginal_likelihood (Laplace), loo (approximate), validation
-    GaussianProcessRegressor,     marginal_likelihood, by which they choose when they are fitted
+    GaussianProcessRegressor,     marginal_likelihood, which their ``fit`` maximises
     GaussianProcessClassifier
     ============================  ===============================================================
 

@@ -84,7 +84,7 @@ def boosted(
     rows = _rows(model, X.iloc[some])
     trees = kind(categorical_features="from_dtype", random_state=0, warm_start=True)
     rounds = trees.max_iter
-    model._say(f"boosted trees on {part_of(len(some), len(X))}, to compare with")
+    model._say(f"boosted trees on {part_of(len(some), len(X))}, for comparison")
     with _threads(rows):
         first = clock()
         trees.set_params(max_iter=_TRIAL).fit(rows, y[some])
@@ -95,7 +95,9 @@ def boosted(
             trees.set_params(max_iter=_TRIAL + more).fit(rows, y[some])
     told = []
     if len(some) < len(X):
-        told.append(f"boosted trees saw {part_of(len(some), len(X))}, as the budget allows")
+        told.append(
+            f"boosted trees were fitted to {part_of(len(some), len(X))}, as the budget allows"
+        )
     if trees.n_iter_ == trees.max_iter < rounds:
         told.append(
             f"boosted trees were stopped after {trees.n_iter_} of {rounds} rounds, as the budget "

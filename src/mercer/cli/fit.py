@@ -95,8 +95,8 @@ def add_table(
             "--budget",
             type=budget,
             metavar="TIME",
-            help=f"the approximate total time on an idle machine (default: {BUDGET}, beside the "
-            "time of reading a large table twice)",
+            help=f"the approximate total time on an idle machine (default: {BUDGET}, plus the "
+            "time to read a large table twice)",
         )
     add("--memory", metavar="SIZE", help='for kernel matrices: "2 GB" (default: half the free)')
     add("--seed", type=whole(0), default=0, metavar="N", help="random seed (default: 0)")

@@ -46,7 +46,7 @@ def check_out(path: str | Path, what: str) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(path.parent)!r} for {what}.")
     if not os.access(path.parent, os.W_OK):
-        raise PermissionError(f"nothing may be written to {str(path.parent)!r}; choose another.")
+        raise PermissionError(f"{str(path.parent)!r} is not writable; choose another folder.")
 
 
 def entry(heading: str, *paragraphs: str) -> str:

@@ -177,8 +177,9 @@ def unread(model: TableModel, table: Table) -> list[str]:
         lost = np.flatnonzero(given & one.isna().to_numpy())
         if len(lost):
             found.append(
-                f"{name!r} holds {kinds[role]}, as the model has seen it; {values.iloc[lost[0]]!r} "
-                f"and the like, {len(lost)} of {count(len(table), 'row')}, count as missing."
+                f"{name!r} held {kinds[role]} when the model was fitted; values such as "
+                f"{values.iloc[lost[0]]!r}, in {len(lost)} of {count(len(table), 'row')}, count as "
+                f"missing."
             )
     return found
 

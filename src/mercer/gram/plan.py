@@ -106,7 +106,7 @@ class Plan(Params):
     TiledGram: 1000 x 1000 would take 8 MB stored, over the budget of 1 MB, so K is computed tile
     by tile whenever it is used.
     >>> print(Plan(rank=50).explain(Gaussian(), X))
-    LowRankGram: asked for by rank=50: K is approximated by at most 50 features, from landmarks that
+    LowRankGram: requested by rank=50: K is approximated by at most 50 features, from landmarks that
     pivoted Cholesky chooses.
     """
 
@@ -268,7 +268,7 @@ class Plan(Params):
         if isinstance(X, Chunks | np.memmap):
             why = "samples are not in memory"
         elif self.storage == _STREAMED:
-            why = "asked for by storage='streamed'"
+            why = "requested by storage='streamed'"
         else:
             why = (
                 f"features of {length(X)} samples would take "
@@ -320,7 +320,7 @@ class Plan(Params):
                 f'storage={show(self.storage)} excludes; use storage="lowrank".'
             )
         if self._approximates(kernel, P):
-            return LowRankGram, f"LowRankGram: asked for by {asked}: {self._through()}."
+            return LowRankGram, f"LowRankGram: requested by {asked}: {self._through()}."
         count = kernel.n_features(P)
         here = self.device == HOST or self.storage != "auto" or kernel.features_pay(P)
         if not here:
@@ -336,7 +336,7 @@ class Plan(Params):
             )
         if self.storage != "auto":
             chosen = STORAGE[self.storage] if isinstance(self.storage, str) else self.storage
-            return chosen, f"{chosen.__name__}: asked for by storage={show(self.storage)}."
+            return chosen, f"{chosen.__name__}: requested by storage={show(self.storage)}."
         finite = count is not None and kernel.features_pay(P)
         if budget == np.inf and not finite:
             return DenseGram, "DenseGram: small enough to be stored in any case."
@@ -362,7 +362,7 @@ class Plan(Params):
             )
         taken = f"{memory_words(nbytes)} stored"
         if nbytes <= budget:
-            taken = f"{memory_words(needs)} stored, with what is computed beside it"
+            taken = f"{memory_words(needs)} stored, including the tiles and factors beside it"
         return TiledGram, (
             f"TiledGram: {size} would take {taken}, over the budget of {memory_words(budget)}, "
             f"so K is computed tile by tile whenever it is used."

@@ -151,7 +151,7 @@ class ConditionedProcess:
         searched = self.optimizer is not None
         if "landmarks_" in vars(self):
             self.gram_ = self.kernel_.gram(self.landmarks_, self.plan)
-            self.gram_.notes = ("these are landmarks, through which all samples were seen",)
+            self.gram_.notes = ("these are the landmarks that represent all samples",)
             self._factors = [LandmarkFactor(root) for root in self._roots]
             return
         plan = with_room(self.plan, searched)

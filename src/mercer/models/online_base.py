@@ -211,7 +211,7 @@ class OnlineModel(KernelEstimator):
     def _settle_for_less(self, reason: Exception) -> None:
         """No steps of second order from here on."""
         kind = IndefiniteKernelWarning if isinstance(reason, IndefiniteError) else NumericalWarning
-        warn(f"single steps from here on, as by update='implicit': {reason}", kind)
+        warn(f"continuing with single steps, as with update='implicit': {reason}", kind)
         self._plain = True
 
     def _known(self, kept: KeptSamples, state: Expansion, rule: Rule) -> Second:

@@ -135,7 +135,7 @@ class SupportVectorMachine(KernelEstimator):
         if K.matrix is None:
             smallest = 2.0 * SMALLEST * K.dtype.itemsize * len(K)
             require_memory(smallest, f"a few rows of {len(K)} samples", max(plan.limit, _LEAST))
-            self._how += f"; rows of {memory_words(self._cache_bytes(K))} are kept at most"
+            self._how += f"; at most {memory_words(self._cache_bytes(K))} of rows are kept"
         return K
 
     @property

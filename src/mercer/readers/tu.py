@@ -215,11 +215,11 @@ def _places(
     if len(graph) and not (graph.min() >= 0 and graph.max() < count):
         bad = int(np.argmax((graph < 0) | (graph >= count)))
         raise source.error(
-            "graph_indicator", f"line {bad + 1} is no graph from 1 to {count}, as targets have it"
+            "graph_indicator", f"line {bad + 1} does not name a graph from 1 to {count}"
         )
     if np.any(np.diff(graph) < 0):
         bad = int(np.argmax(np.diff(graph) < 0))
-        raise source.error("graph_indicator", f"line {bad + 2} returns to a graph that has ended")
+        raise source.error("graph_indicator", f"line {bad + 2} returns to an earlier graph")
     return graph, count
 
 

@@ -290,7 +290,9 @@ def outcome_of(
     if hasattr(found, "sf"):
         pvalue = float(found.sf(value))
         if not 0 <= pvalue <= 1:
-            raise ValueError(f"null={called(null)}: sf({value:.4g}) is {pvalue}, no probability.")
+            raise ValueError(
+                f"null={called(null)}: sf({value:.4g}) is {pvalue}, not a probability."
+            )
         return Outcome(value, pvalue, called(null), distribution=found)
     try:
         draws = np.asarray(found, dtype=np.float64)

@@ -88,7 +88,7 @@ def check_solver(
         said = any(issubclass(each.category, DenseWarning) for each in caught)
         formed = watched.largest >= _SAMPLES**2 and not said
         require(
-            not formed, "all of a matrix-free K is formed in silence: use products, or gram.dense"
+            not formed, "all of a matrix-free K is formed silently: use products, or gram.dense"
         )
 
 
@@ -165,7 +165,7 @@ def _zero_weights(
     exact = np.linalg.solve(K[np.ix_(used, used)] + noise, Y[used])
     tol = 1e-5 * float(np.abs(exact).max())
     agree(coef[~used], np.zeros_like(coef[~used]), tol, "a sample of weight 0 has a coefficient")
-    agree(coef[used], exact, tol, "samples of weight 0 are not as good as absent")
+    agree(coef[used], exact, tol, "samples of weight 0 are not ignored")
 
 
 def _residual(

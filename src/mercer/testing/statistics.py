@@ -166,7 +166,9 @@ def check_null(
         return found
 
     data = chosen(rng)
-    require(pvalue(data, 0) == pvalue(data, 0), "two calls with the same seed give two p-values")
+    require(
+        pvalue(data, 0) == pvalue(data, 0), "two calls with the same seed give different p-values"
+    )
     count = sum(pvalue(chosen(rng), rng) <= level for _ in range(n_trials))
     _require_level(count, n_trials, level)
     if not points:

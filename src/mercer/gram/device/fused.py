@@ -62,7 +62,7 @@ def why_not(formula: Formula | None, device: str, dtype: Any) -> str | None:
     if np.dtype(dtype) != np.float32:
         return "products in double precision are those of PyTorch"
     if device == "torch-cpu" and not interpreted():
-        return "the processor has no fused kernels"
+        return "there are no fused kernels for the CPU"
     if importlib.util.find_spec("triton") is None:
         return "Triton is not installed"
     terms = formula.terms()

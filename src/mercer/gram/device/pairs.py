@@ -32,7 +32,7 @@ def why_not_pairs(kernel: Kernel, device: str) -> str | None:
     if importlib.util.find_spec("triton") is None:
         return "it needs Triton, which is not installed"
     if place.type != "cuda" and not interpreted():
-        return "it needs Triton, which has no kernels for processors"
+        return "it needs Triton, which does not support CPUs"
     return None
 
 

@@ -132,7 +132,7 @@ class NegativeDefinite(Negative):
 
     function: Callable[[Any, Any], Any] = a_function("a function of two samples")
     batch: bool = one_of(False, False, True)
-    because = "a function of the user, taken to be negative definite"
+    because = "a user-defined function, assumed to be negative definite"
     metric = False  # who knows
     negative = Fact(None, "not checked; see mercer.is_negative_definite")
 

@@ -82,7 +82,7 @@ class TreeKernel(Kernel):
 
     def _counting_nodes(self) -> prop.Properties:
         """The properties of kernels with the whole tree among its features."""
-        largest = "of distinct trees, one of most nodes has itself as a fragment, and no other has"
+        largest = "among distinct trees, one with the most nodes is a fragment of itself only"
         return self._stated(
             bounded=_growing,
             strictly_pd=prop.yes(largest),

@@ -209,7 +209,7 @@ class FewSpan(SampleSpan):
 def columns_of(
     kernel: Any, few: Data, device: str = "cpu", precision: str | None = None
 ) -> tuple[Columns, Factor | None]:
-    """What samples are compared with, and the factor that makes features of it."""
+    """The samples to compare with, and the factor that turns kernel values into features."""
     if isinstance(kernel, Nystrom):
         if device != "cpu":
             from .device.landmarks import landmark_columns

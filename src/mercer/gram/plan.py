@@ -1,4 +1,4 @@
-"""Where and how a Gram matrix lives: chosen from its size, the memory and the cores, out loud."""
+"""How a Gram matrix is stored: chosen from its size, memory and cores, with the reason."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ class Plan(Params):
         return self.device if computes(self.device, inner, first, why) else HOST
 
     def _bytes_of_features(self, X: Data) -> float:
-        """What features take that are stored, with a copy that solvers make of them."""
+        """The memory of stored features, with the copy that solvers make of them."""
         return 16.0 * length(X) * max(self.few or 0, 1)
 
     def _streamed(self, kernel: Kernel, X: Data) -> Gram:
@@ -257,7 +257,7 @@ class Plan(Params):
         return gram
 
     def _some(self, chunks: Chunks) -> Data:
-        """Samples from which landmarks are chosen: neither all nor n x M numbers are needed."""
+        """Samples from which landmarks are chosen; not all are needed, nor n x M numbers."""
         m = max(int(self.few or 1), 1)
         least, most = (count * m for count in _PER_FEATURE)
         room = _SHARE * self.limit / (8.0 * m)  # for columns of K at these samples
@@ -282,7 +282,7 @@ class Plan(Params):
         return f"ImplicitGram: {why}, so {how}, which are computed in each pass and never stored."
 
     def _approximates(self, kernel: Kernel, P: Data) -> bool:
-        """Are fewer features asked for than the kernel has on these data?"""
+        """Are fewer features requested than the kernel has on these data?"""
         if self.rank is not None and self.features is not None:
             raise ValueError(
                 "rank and features are two ways to specify the approximation: give "
@@ -300,7 +300,7 @@ class Plan(Params):
         return Nystrom(kernel, rank=self.rank)
 
     def _through(self) -> str:
-        """What K is approximated by, in words."""
+        """The approximation of K, in words."""
         if self.features is not None:
             return f"K is approximated by {self.features.words()}"
         size = f"at most {self.rank} features"
@@ -383,7 +383,7 @@ LEAN = Plan(memory=1)  # one byte: K is a product of features or computed in til
 
 
 def _sparse_bytes(kernel: Kernel, P: Data) -> float:
-    """What a sparse feature map would take, judged by a few samples; infinite for a dense one.
+    """The memory of a sparse feature map, estimated from a few samples; infinite for a dense one.
 
     Rows of a product of sparse maps have as many entries as those of both factors multiplied.
     """

@@ -50,7 +50,7 @@ _LEAST_NOISE = 1e-5  # learned, of the variance of y: less claims that observati
 
 
 class _Learned(NamedTuple):
-    """What a search chose: the noise is that of each sample and output, points are landmarks."""
+    """The result of a search: the noise of each sample and output; points are landmarks."""
 
     kernel: Kernel
     noise: np.ndarray

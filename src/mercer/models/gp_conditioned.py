@@ -147,7 +147,7 @@ class ConditionedProcess:
         return RKHSFunction(self.kernel_, self._points, self.dual_coef_ * self._y_scale)
 
     def _restore(self) -> None:
-        """Also what :func:`mercer.load` calls: factors are made again, not stored."""
+        """Also called by :func:`mercer.load`: factors are recomputed, not stored."""
         searched = self.optimizer is not None
         if "landmarks_" in vars(self):
             self.gram_ = self.kernel_.gram(self.landmarks_, self.plan)

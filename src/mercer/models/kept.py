@@ -101,7 +101,7 @@ class KeepsSamples:
         return few_gram(self.kernel_, self.X_fit_, self.plan)
 
     def _restore(self) -> None:
-        """What :func:`mercer.load` calls: the operator is made again, not stored."""
+        """Called by :func:`mercer.load`: the operator is rebuilt, not stored."""
         if not hasattr(self, "n_samples_seen_"):  # a file that had all samples, always
             self.n_samples_seen_ = length(self.X_fit_)
         self.gram_ = self.kernel_.gram(self.X_fit_, self.plan) if self._has_all else self._few()

@@ -324,7 +324,7 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, KernelByName):
         return None if part else rows, self.learned_.coef
 
     def _restore(self) -> None:
-        """What :func:`mercer.load` calls: the operator is made again, not stored."""
+        """Called by :func:`mercer.load`: the operator is rebuilt, not stored."""
         self._axes = getattr(self, "_axes", None)  # not in files with all samples, always
         make = self.kernel_.gram if self._axes is None else partial(few_gram, self.kernel_)
         self.gram_ = make(self.X_fit_, self.plan)

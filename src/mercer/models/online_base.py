@@ -290,7 +290,7 @@ class OnlineModel(KernelEstimator):
         self._second = () if known is None else (*known.curves.told(), known.owed)
 
     def _restore(self) -> None:
-        """What :func:`mercer.load` calls: kernel values are computed again, not stored."""
+        """Called by :func:`mercer.load`: kernel values are recomputed, not stored."""
         if len(self._iterate) == 7:  # a file of version 0.1, of a single length of steps
             *others, tube, mean_tube = self._iterate
             self._iterate = (*others, np.array([tube]), np.array([mean_tube]), np.zeros(1))

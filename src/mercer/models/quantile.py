@@ -25,7 +25,7 @@ _FEW = 10_000  # samples that tell how spread y is
 
 @dataclass(eq=False, repr=False)
 class LevelRegressor(Regressor, Watched, RepresenterMachine):
-    """What both share: a function for each level, with a loss of its own, and sorted values."""
+    """Common base of both: a function for each level, with its own loss, and sorted values."""
 
     _: KW_ONLY
     alpha: float = 1.0
@@ -76,7 +76,7 @@ class LevelRegressor(Regressor, Watched, RepresenterMachine):
 
     @property
     def _order(self) -> np.ndarray:
-        """The places of the levels, the lowest first."""
+        """The indices of the levels in ascending order."""
         return np.argsort(self._levels())
 
     def _levels(self) -> np.ndarray:
@@ -252,7 +252,7 @@ class KernelExpectileRegressor(LevelRegressor):
 
 @dataclass
 class Crossings:
-    """Counts samples at which quantiles do not rise, but for a little ``slack``."""
+    """Counts samples at which quantiles decrease by more than ``slack``."""
 
     order: np.ndarray
     slack: float
@@ -268,7 +268,7 @@ class Crossings:
 
 
 def _crossings_by_passes(phi: Any, solution: Any, order: np.ndarray, tol: float) -> float:
-    """The part of all samples; y is as spread as that of a few of them."""
+    """The share of all samples; the spread of y is estimated from a few."""
     y = phi.chunks.sample(_FEW, np.random.default_rng(0)).y
     between = Shifted(Crossings(order, tol * spread_of(y)), solution.intercept)
     _, count = phi.through(solution.weights, between, 0)[1]

@@ -225,13 +225,13 @@ class KernelRidgeCV(GridSearch, KernelRidge):
 
     # ---- the parts of fit ------------------------------------------------------------------
     def _take(self, X: Data, rows: np.ndarray, columns: np.ndarray | None = None) -> Data:
-        """Some samples; of a given kernel matrix, their values with those of the training part."""
+        """Some samples; for a given kernel matrix, their values with the training part."""
         if self.kernel == "precomputed" or isinstance(self.kernel, Precomputed):
             return np.asarray(X)[np.ix_(rows, rows if columns is None else columns)]
         return take(X, rows)
 
     def _settings(self, X: Data) -> list[Setting]:
-        """What to try for each alpha."""
+        """The settings to try with each alpha."""
         if not isinstance(self.param_grid, str):
             return self._grid()
         if self.param_grid != "auto":
@@ -258,7 +258,7 @@ class KernelRidgeCV(GridSearch, KernelRidge):
 
 
 class _HeldOut(Regressor, BaseEstimator):
-    """Stands before a scorer for the models that predicted these values."""
+    """Takes the place of the models that predicted these values, for a scorer."""
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = values

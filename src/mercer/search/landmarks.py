@@ -33,11 +33,11 @@ class LandmarkObjective(Objective):
     posed : Posed
         With a scale of shape (n, s).
     Z : data
-        Landmarks, as they are before any kernel prepares them.
+        Landmarks, not prepared by a kernel.
     moves : bool
         Do landmarks move?
     approximation : {"variational", "fitc"}
-        What is said of that which landmarks do not see.
+        How variance that the landmarks miss is treated.
     """
 
     precision: ClassVar[dict[str, Any]] = {"ftol": 1e-6, "maxiter": _STEPS}
@@ -123,7 +123,7 @@ def _sum(parts: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def movable(kernel: Kernel, X: Data) -> bool:
-    """Can landmarks move: are samples rows of numbers, by which the kernel has derivatives?"""
+    """Can landmarks move: are samples rows of numbers with respect to which k is differentiable?"""
     if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"):
         return False
     first = take(X, slice(0, 1))

@@ -241,7 +241,7 @@ class _Boxes:
         return self.torch.stack([self.card.tile(row, row) for row in at])
 
     def _add(self, some: Tensor, rows: Tensor, weights: Tensor, count: Tensor) -> None:
-        """Add to the gradient what changes of variables contribute."""
+        """Add the contribution of changed variables to the gradient."""
         K = self.card.whole
         if K is not None:
             g = self.g[some]

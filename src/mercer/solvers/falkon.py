@@ -117,7 +117,7 @@ def solve_falkon(
     limit : float
         Bytes that may be used.
     watch : Watch, optional
-        What goes on beside.
+        Monitoring of the solver.
 
     Returns
     -------

@@ -63,7 +63,7 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
 
     # ---- the parts of fit ------------------------------------------------------------------
     def _check_parameters(self) -> None:
-        """Before any work."""
+        """Check parameters before any work."""
         check_positive("alpha", self.alpha)
         check_number("tol", self.tol, "> 0", lambda tol: tol > 0)
         check_count("max_iter", self.max_iter, also=(None,))

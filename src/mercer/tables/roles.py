@@ -1,4 +1,4 @@
-"""What each column of a table is good for."""
+"""The role of each column of a table."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def describe(
     settled: Mapping[str, str] | None = None,
     styles: Mapping[str, str] | None = None,
 ) -> list[Column]:
-    """The role of each column and the style of its numbers, unless they are settled already."""
+    """The role of each column and the style of its numbers, unless they are given."""
     settled, styles = settled or {}, styles or {}
     require(table, settled)
     found = [
@@ -208,7 +208,7 @@ def _identifies(values: Any) -> bool:
 
 
 def require(table: Table, names: Iterable[str]) -> None:
-    """Refuse a table that lacks a column."""
+    """Raise an error if a table lacks a column."""
     missing = [name for name in names if name not in table.columns]
     if missing:
         raise ValueError(lacking(missing, list(table.columns)))
@@ -218,7 +218,7 @@ def require(table: Table, names: Iterable[str]) -> None:
 def tidy(table: Table, roles: Mapping[str, str], styles: Mapping[str, str] | None = None) -> Table:
     """The columns that have a role: numbers and dates (in days) as float, the rest as strings.
 
-    What is missing is NaN, or None.
+    Missing values are NaN or None.
     """
     pd, styles = pandas(), styles or {}
     require(table, roles)
@@ -245,7 +245,7 @@ def incomplete(table: Table, roles: Mapping[str, str]) -> np.ndarray:
 
 
 def holds_labels(table: Table, name: str) -> bool:
-    """Does a target tell classes apart? Two different values do, and what is not numbers."""
+    """Is a target a label? It is if it has two different values, or is not numeric."""
     require(table, [name])
     column = table[name]
     given = column.dropna()
@@ -277,7 +277,7 @@ def _target_numbers(column: Any) -> tuple[Any, str]:
 
 
 def few_whole_numbers(table: Table, name: str) -> int:
-    """How many different values a target of whole numbers has, or 0 if they are not few."""
+    """The number of different values of a target of whole numbers, or 0 if there are many."""
     values = np.unique(_target_numbers(table[name])[0].dropna())
     whole = len(values) <= _FEW and bool(np.all(values == np.round(values)))
     return len(values) if whole else 0

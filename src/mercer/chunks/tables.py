@@ -75,7 +75,7 @@ class TableChunks(Source):
 
     @abstractmethod
     def _batches(self) -> Iterator[Any]:
-        """Record batches of the columns wanted, of any size."""
+        """Record batches of the requested columns, of any size."""
 
     def _named(self, known: list[str]) -> list[str]:
         """The columns that have a role."""

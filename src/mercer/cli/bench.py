@@ -1,4 +1,4 @@
-"""``mercer bench``: how fast the library is on this machine, beside scikit-learn."""
+"""``mercer bench``: the speed of the library on this machine, compared with scikit-learn."""
 
 from __future__ import annotations
 

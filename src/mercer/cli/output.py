@@ -28,7 +28,7 @@ def printable(text: str) -> str:
 
 
 def say(text: str, quiet: bool = False) -> None:
-    """What is being done now, for whoever waits for it."""
+    """Report what is being done."""
     if not quiet:
         print(f"mercer: {printable(text)} ...", file=sys.stderr, flush=True)
 
@@ -50,7 +50,7 @@ def check_out(path: str | Path, what: str) -> None:
 
 
 def entry(heading: str, *paragraphs: str) -> str:
-    """Paragraphs beside a heading in the margin, wrapped."""
+    """Wrapped paragraphs, with a heading in the margin."""
     indent = " " * _MARGIN
     lines = []
     for i, text in enumerate(paragraphs):

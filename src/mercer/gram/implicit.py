@@ -36,7 +36,7 @@ class ImplicitGram(Gram):
     chunks : Chunks
         The samples.
     few : data
-        Some of them, from which samples are taken that stand for all.
+        Some of them, from which representatives of all are chosen.
     workers : int, optional
         The number of threads.
     device, precision : str
@@ -190,7 +190,7 @@ class StreamedLandmarks(LandmarkSpan):
 
 
 class FewSpan(SampleSpan):
-    """Samples that stand for all, looked for among a few."""
+    """Samples that span all features, chosen among a few."""
 
     def __init__(self, gram: ImplicitGram, few: LowRankGram) -> None:
         super().__init__(few)

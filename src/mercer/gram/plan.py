@@ -203,7 +203,7 @@ class Plan(Params):
     def streams(self, kernel: Kernel, X: Data) -> bool:
         """Are features computed in each pass over the samples?
 
-        Where that was asked for, samples are not in memory, or features do not fit in.
+        If requested, if samples are not in memory, or if features do not fit.
         """
         if isinstance(X, Chunks) or self.storage == _STREAMED:
             return True
@@ -215,7 +215,7 @@ class Plan(Params):
         return nbytes > _TINY and nbytes > self.room
 
     def device_for(self, kernel: Any, X: Data) -> str:
-        """Where values of this kernel, or of the one that landmarks stand for, are computed."""
+        """The device for values of this kernel, or of the one that landmarks approximate."""
         if self.device == HOST:
             return HOST
         inner = kernel.kernel if isinstance(kernel, Nystrom) else kernel

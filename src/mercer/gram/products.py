@@ -150,7 +150,7 @@ class ProductGram(Gram):
 def tiles_in(kernel: Kernel, X: Data, dtype: np.dtype) -> Tile:
     """A function (rows, cols) -> K[rows, cols] of prepared X in this precision.
 
-    A tile may be overwritten when the same thread asks for the next one.
+    A tile may be overwritten when the same thread requests the next one.
     """
     formula = kernel.formula(X)
     atoms = formula is not None and any(True for _ in formula.atoms())
@@ -171,7 +171,7 @@ def _cast(tile: Tile, dtype: np.dtype) -> Tile:
 
 
 def diagonal_in(gram: KernelGram, dtype: np.dtype) -> np.ndarray:
-    """The diagonal of K; in double precision if asked for, of samples in single precision, too."""
+    """The diagonal of K; optionally in double precision, also for samples in single precision."""
     formula = gram.kernel.formula(gram.X) if gram.dtype != dtype == np.float64 else None
     if formula is None:
         return gram.diag()

@@ -138,7 +138,7 @@ class Exponential:
         return add
 
     def __call__(self, rows: slice, cols: slice) -> np.ndarray:
-        """A tile of K, good until this thread asks for the next one."""
+        """A tile of K, valid until this thread requests the next one."""
         shape = rows.stop - rows.start, cols.stop - cols.start
         if getattr(self._own, "memory", np.zeros(0)).size < shape[0] * shape[1]:
             self._own.memory = np.empty(shape[0] * shape[1], self.dtype)

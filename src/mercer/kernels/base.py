@@ -64,7 +64,7 @@ class Kernel(Operators, Params, Shown, ABC):
     __array_ufunc__ = None  # array * kernel is an error, not an array of kernels
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """What a parent says of values does not hold for a class that has values of its own."""
+        """Statements of a parent about values do not hold for a class that overrides them."""
         super().__init_subclass__(**options)
         settle(cls, Kernel)
 

@@ -58,7 +58,7 @@ def warn_if_indefinite(
     Parameters
     ----------
     kernel : object
-        As it was given; what is no kernel (a name, a function) is passed over.
+        As it was given; anything that is not a kernel (a name, a function) is ignored.
     who : str
         The model or test.
     meaning : str, optional
@@ -107,7 +107,7 @@ def has_negative(K: np.ndarray) -> bool:
 def why_no_factor(K: np.ndarray, alpha: float | None = None) -> str:
     """Why K + alpha I has no Cholesky factor, in words: K is indefinite, or nearly singular.
 
-    Of a large matrix the eigenvalues of some rows and columns are looked at; a negative one among
+    For a large matrix, the eigenvalues of some rows and columns are checked; a negative one among
     them is proof.
     """
     if len(K) > _ROWS:

@@ -166,7 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     # ---- checks ----------------------------------------------------------------------------
     def checked(self) -> str:
-        """What is asked for, below the token."""
+        """The path after the token."""
         if self.headers.get("Host", "") not in self.server.hosts:
             raise Refusal(403, "This address is not the lab's; open the link it printed.")
         origin = self.headers.get("Origin")

@@ -29,7 +29,7 @@ _IMPLIES = (
 
 @dataclass(frozen=True)
 class PSDCheck:
-    """The verdict of :func:`check_psd`, true when nothing speaks against the function.
+    """The verdict of :func:`check_psd`, true if there is no evidence against the function.
 
     Attributes
     ----------

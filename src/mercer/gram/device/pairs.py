@@ -24,7 +24,7 @@ _PAIRS = 2**25  # of samples, that a device compares at a time
 def why_not_pairs(kernel: Kernel, device: str) -> str | None:
     """Why a device does not compute values of pairs of samples; None if it does.
 
-    Kernels with a formula are not asked for pairs: the reason is found elsewhere, and empty here.
+    For kernels with a formula the reason is empty: they are not computed pair by pair.
     """
     place = torch_device(device)
     if kernel.on_device(device) is None:

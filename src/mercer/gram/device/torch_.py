@@ -116,7 +116,7 @@ def get(tensor: Any, dtype: Any = None) -> np.ndarray:
 
 
 def within_memory(work: Callable[[int], Result], name: str, itemsize: int) -> Result:
-    """work(size) with tiles of so many entries; of half as many where the device has no room."""
+    """work(size) with tiles of this many entries; of half as many where the device has no room."""
     torch, size = import_torch(name), entries(name, itemsize)
     while True:
         try:

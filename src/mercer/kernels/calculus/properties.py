@@ -1,4 +1,4 @@
-"""What is known of a kernel, and why: a three-valued calculus over its construction.
+"""Properties of kernels, with reasons: a three-valued calculus over their construction.
 
 Every property is a :class:`Fact`: yes, no or unknown, with the reason. Leaves state theirs;
 :func:`of_sum`, :func:`of_product` and the other rules, here and in

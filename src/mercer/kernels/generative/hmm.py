@@ -56,7 +56,7 @@ class Observed(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    """What is known of hidden states: p(s_t), sums of p(s_t, s_t+1), these themselves, log p."""
+    """Posteriors of hidden states: p(s_t), sums of p(s_t, s_t+1), these themselves, log p."""
 
     states: np.ndarray
     steps: np.ndarray

@@ -1,4 +1,4 @@
-"""Kernels that pass on what is known of nodes to neighbours, and count nodes that look alike."""
+"""Kernels that propagate labels or attributes to neighbours, and count nodes that look alike."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ class Numbers(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class TreeKernel(Kernel):
-    """A sum over the nodes of two trees of what they have in common below.
+    """A sum over pairs of nodes of two trees of the fragments below that they share.
 
     Samples are bracket strings ``"(S (NP dogs) (VP bark))"``, nested tuples ``("S", ("NP", "dogs"),
     ("VP", "bark"))``, elements of :mod:`xml.etree` (their tags; text and attributes are ignored),

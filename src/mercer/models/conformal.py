@@ -292,7 +292,7 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
         return np.maximum(below - y_test, y_test - above)
 
     def _seen_by(self, number: int, X: Data) -> Data:
-        """X as one of ``estimators_`` wants it: of a kernel matrix, the columns it was trained on.
+        """X for one of ``estimators_``: for a kernel matrix, the columns it was trained on.
 
         All other data are the same for all.
         """

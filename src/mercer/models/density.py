@@ -111,8 +111,8 @@ class KernelDensity(OutlierMixin, DensityEstimate):
     mass : float
         In (0, 1]: the share of the data that the level set contains.
     plan : Plan, optional
-        Memory and threads to use, and how K is stored. Where landmarks or random features stand
-        for k, values below 0 count as 0.
+        Memory and threads to use, and how K is stored. If k is approximated by landmarks or random
+        features, values below 0 count as 0.
 
     Attributes
     ----------

@@ -29,7 +29,7 @@ NO_NOISE = np.zeros(1)
 class ConditionedProcess:
     """What a fitted process has, from its kernel, its noise and its samples or landmarks.
 
-    Factors of K with its noise are made anew for a model from a file; those of landmarks are few
+    Factors of K with its noise are recomputed for a model from a file; those of landmarks are few
     numbers, and are kept.
     """
 

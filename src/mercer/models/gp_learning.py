@@ -36,7 +36,7 @@ class Learning:
     alpha : float
         The noise to begin with, or 1 if it is known.
     scale : ndarray of shape (n, s)
-        What alpha is multiplied with, in all columns or in each.
+        The factor of alpha, for all columns or for each.
     fixed : tuple of str
         What is not learned.
     unit, least : float
@@ -90,7 +90,7 @@ class Learning:
         return self.X if some is None else rows_of(self.kernel, self.X, some)
 
     def _problem(self, some: np.ndarray | None) -> tuple[np.ndarray, Any, np.ndarray]:
-        """Targets, the criterion, and what alpha is multiplied with, of some samples or of all."""
+        """Targets, the criterion, and the factor of alpha, for some samples or for all."""
         rows = slice(None) if some is None else some
         Y, scale = self.Y[rows], self.scale[rows]
         if scale.shape[1] == 1:

@@ -1,4 +1,4 @@
-"""Which samples a fitted model keeps: all of them, or a few that stand for all."""
+"""Which samples a fitted model keeps: all of them, or a few that span all functions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROUNDING = 1e-7  # of k(x, x), to which functions of few samples are known
 
 
 def few_gram(kernel: Any, X: Data, plan: Plan | None) -> Any:
-    """The operator of a few samples that stand for all, as features, as that of all was."""
+    """The operator of few samples that span all, as features, like that of all samples."""
     return kernel.gram(X, (plan or Plan()).exact().replace(storage="lowrank"))
 
 
@@ -45,7 +45,7 @@ def _crossed(gram: Any, coef: np.ndarray, X: Data) -> np.ndarray:
 
 
 class KeepsSamples:
-    """What models share whose function is f = sum_i c_i k(x_i, .), with one kernel.
+    """Common base of models with f = sum_i c_i k(x_i, .) and one kernel.
 
     Where the operator of the training samples is a product of M features, f is a sum over M samples
     as well (:meth:`~mercer.gram.base.Gram.span`), and no more are kept.

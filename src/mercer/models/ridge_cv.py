@@ -139,7 +139,7 @@ class KernelRidgeCV(GridSearch, KernelRidge):
             As in :meth:`KernelRidge.fit`; scores are weighted too.
         groups : array of shape (n,), optional
             The group of each sample, for splitters such as GroupKFold. The held-out part for the
-            final test then has groups of its own.
+            final test then has separate groups.
         """
         alphas = np.atleast_1d(as_numbers("alphas", self.alphas))
         if alphas.ndim != 1 or not len(alphas) or not np.all((alphas > 0) & (alphas < np.inf)):

@@ -1,4 +1,4 @@
-"""Sums over groups of support vectors, one for each class, with coefficients of their own."""
+"""Sums over groups of support vectors, one for each class, with separate coefficients."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 A collection NAME is ``NAME_A.txt``, with the two nodes of an edge in each line, numbered from 1
 through all graphs, ``NAME_graph_indicator.txt``, with the number of the graph of each node, and
-what there is besides: one line per node, edge or graph.
+optional files with one line per node, edge or graph.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class _Source:
         return found
 
     def optional(self, part: str, kind: type, lines: int) -> np.ndarray | None:
-        """The same, None if there is no such file; with as many lines as there should be."""
+        """The same, None if there is no such file; with the expected number of lines."""
         if not self.has(part):
             return None
         found = self.numbers(part, kind)

@@ -1,4 +1,4 @@
-"""What a report is about: a model with its data, and the time that may be spent on it."""
+"""The subject of a report: a model with its data and a time budget."""
 
 from __future__ import annotations
 

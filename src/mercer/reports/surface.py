@@ -155,7 +155,7 @@ def _path(model: Any) -> tuple[str, Any]:
 
 
 def _searched(model: Any) -> Html | None:
-    """What a search has found already, where it has one or two numbers to choose."""
+    """The scores of an earlier search over one or two parameters."""
     found = _path(model)[1]
     results = getattr(found, "cv_results_", None)
     if not isinstance(results, dict) or "params" not in results:

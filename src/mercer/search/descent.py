@@ -55,11 +55,11 @@ def search(
 
     With many samples the search, restarts included, begins on 500 of them: a factorisation costs
     n^3, and what is best for a part is close to what is best for all. Curvatures found there are
-    used to go on with all. What does not matter on a part may run off to where every slope is zero
-    (the lengthscale of a feature, to infinity): with all samples it starts again. ``matrices`` says
-    how many n x n arrays a measure needs, ``least`` how small alpha may become. Where the criterion
-    depends on the size of K, ``unit`` is the variance of y: bounds of alpha and of weights in the
-    kernel are multiples of it. A ``plan`` limits memory and threads.
+    used to continue with all. What does not matter on a part may run off to where every slope is
+    zero (the lengthscale of a feature, to infinity): with all samples it starts again. ``matrices``
+    says how many n x n arrays a measure needs, ``least`` how small alpha may become. Where the
+    criterion depends on the size of K, ``unit`` is the variance of y: bounds of alpha and of
+    weights in the kernel are multiples of it. A ``plan`` limits memory and threads.
     """
     n, plan = length(X), plan or Plan()
     needs = matrices * 8.0 * n * n

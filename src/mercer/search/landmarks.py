@@ -105,7 +105,7 @@ def bounds(
     plan: Plan,
     approximation: str = "variational",
 ) -> list[Bound]:
-    """The bound of all targets, or of each if they have noise of their own; P, Z are prepared."""
+    """The bound of all targets, or of each if these have separate noise; P, Z are prepared."""
     n, m = length(P), length(Z)
     few = 8.0 * m * (16 * m + 6000)  # accumulators, and a strip or two
     require_memory(few, f"a process of {m} landmarks", plan.limit)

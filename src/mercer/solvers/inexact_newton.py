@@ -38,7 +38,7 @@ class State:
     n_iter: int = 0
 
     def violation(self) -> np.ndarray:
-        """The excess relative to what it is compared with."""
+        """The relative excess."""
         return self.excess / self.size
 
     def some(self, at: np.ndarray) -> State:
@@ -60,7 +60,7 @@ class Minimiser:
     Parameters
     ----------
     phi : Phi
-        The features, beside targets and weights.
+        The features, with targets and weights.
     some : FewPhi
         Those of a few samples, for preconditioners.
     task : Task
@@ -176,9 +176,9 @@ class Minimiser:
     ) -> State:
         """Steps until the violation is at most ``goal``, or nothing gets better.
 
-        Along a ``path``, problems that have come to its goal go on with narrower corners. It ends:
-        a round either takes one of at most ``most`` steps, or narrows a problem, which a path does
-        a limited number of times.
+        Along a ``path``, problems that have reached its goal continue with narrower corners. It
+        ends: a round either takes one of at most ``most`` steps, or narrows a problem, which a path
+        does a limited number of times.
         """
         state = self.at(V, n_iter)
         P, goals = self.judge(state), np.full(len(state.value), goal)

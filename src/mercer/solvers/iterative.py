@@ -63,7 +63,7 @@ class IterativeFactor:
     Parameters
     ----------
     gram : Gram
-        The operator K, which is multiplied with, and asked for few columns.
+        The operator K, used for products and a few columns.
     noise : array of shape (n,)
         The diagonal of D, > 0.
 

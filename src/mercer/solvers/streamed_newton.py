@@ -60,8 +60,8 @@ def solve_streamed(
     Parameters
     ----------
     phi : StreamedPhi
-        The features, beside targets and weights: one column of targets for each problem, or one
-        for all, or codes of classes.
+        The features, with targets and weights: one column of targets for each problem, or one for
+        all, or codes of classes.
     losses : list of Loss
         One for each problem, or one for all.
     alpha : float

@@ -215,7 +215,7 @@ def _curve(cross: _Products, influence: np.ndarray, scale: float, n: int) -> Cur
 
 
 class Variances(NamedTuple):
-    """What a pilot study says of estimates of HSIC.
+    """The variances of estimates of HSIC, from a pilot study.
 
     Attributes
     ----------
@@ -231,7 +231,7 @@ class Variances(NamedTuple):
 
 
 def variances_of(found: _Measured) -> Variances:
-    """The distribution of estimates of HSIC, and what it is where variables are independent."""
+    """The distribution of estimates of HSIC, in general and for independent variables."""
     n = found.n
     norms = [max(_unbiased(part, n), 0.0) for part in (found.own_x, found.own_y)]
     traces = found.cross.traces / (n - 1) ** 2

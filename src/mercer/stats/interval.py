@@ -167,7 +167,7 @@ class Parts(NamedTuple):
 
 
 def parts_of(sums: GroupSums, squares: np.ndarray) -> Parts:
-    """What the distribution of an estimate of MMD^2 is made of, for samples of any size."""
+    """The parts of the distribution of an estimate of MMD^2, for samples of any size."""
     n, rows, diag, labels = sums.sizes, sums.rows, sums.diag, sums.labels
     along, inner = np.zeros(2), np.zeros(2)
     for g in (0, 1):

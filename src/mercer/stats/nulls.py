@@ -20,7 +20,7 @@ _BATCH = 250  # draws between two looks at the count of a sequential test
 
 
 class MonteCarlo(NamedTuple):
-    """A p-value from draws, with the draws it used and what is known of its limit."""
+    """A p-value from draws, with the draws it used and an interval for its limit."""
 
     pvalue: float
     interval: tuple[float, float]

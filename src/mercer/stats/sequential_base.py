@@ -76,7 +76,7 @@ class Sequential(ABC):
         """Gains of each expert with all kept rows after ``past``, and their rounding."""
 
     def _experts(self) -> list[Any]:
-        """What bets are made with: kernels, or pairs of them."""
+        """The kernels, or pairs of them, for bets."""
         return self.kernels or []
 
     @abstractmethod
@@ -218,7 +218,7 @@ class Sequential(ABC):
 
 
 def rounding_of(own: np.ndarray, past: int, per_bet: int, dtype: Any) -> np.ndarray:
-    """What rounding does to the gain of each bet, from k(x, x) of its samples and those before.
+    """The rounding error of the gain of each bet, from k(x, x) of its samples and earlier ones.
 
     It does not change if samples of a bet are exchanged, and knows nothing of later ones.
     """

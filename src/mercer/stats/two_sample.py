@@ -241,7 +241,7 @@ def _tested(
     hypothesis: str,
     way: Way,
 ) -> TestResult:
-    """The test by permutations of sums; without permutations; or with a statistic of one's own.
+    """The test by permutations of sums; without permutations; or with a user-defined statistic.
 
     If the limit of a named null distribution is inaccurate, permutations replace it.
     """

@@ -9,7 +9,7 @@ Every rule is fitted to the rows of training alone, and kept as plain values:
   out than twice the range of all others, is a missing value; so is one of -99 or below among
   numbers that are all >= 0, whatever their range, and one of 99 or above among numbers <= 0;
 * *missing* numbers and dates become the median, with an additional column that indicates them;
-  missing labels are a label of their own;
+  missing labels are a separate label;
 * *labels* have a coordinate for each of the 40 most frequent levels that occur twice; any others
   share one, and are told apart by a coordinate for the frequency of the label and some for its
   letters;

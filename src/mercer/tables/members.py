@@ -41,7 +41,7 @@ class Member(BaseEstimator):
     alpha : float
         The penalty.
     weight : float
-        What its values are multiplied by in the blend.
+        Its weight in the blend.
     leaf : int
         The most rows of a piece.
     metric_rows : int
@@ -54,7 +54,7 @@ class Member(BaseEstimator):
     Attributes
     ----------
     map_ : ndarray
-        What coordinates are multiplied by: a matrix, or its diagonal.
+        The factor of coordinates: a matrix, or its diagonal.
     cuts_, thresholds_, children_ : ndarray
         The tree of pieces: directions, where they are cut, and which node or piece (-1 - number)
         comes next on each side.

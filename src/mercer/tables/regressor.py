@@ -22,9 +22,9 @@ class TableRegressor(Regressor, TableModel):
     """A blend of kernel ridge regressions for tables with columns of any kind.
 
     Columns are numbers, labels, text, dates or skipped (:mod:`mercer.tables.roles`), and become
-    coordinates by stated rules (:mod:`mercer.tables.encoding`), with missing values as values of
-    their own. The kernels are chosen, and their distances learned, by how well they predict rows
-    that they have not seen (:mod:`mercer.tables.search`).
+    coordinates by stated rules (:mod:`mercer.tables.encoding`), with missing values as separate
+    values. The kernels are chosen, and their distances learned, by how well they predict rows that
+    they have not seen (:mod:`mercer.tables.search`).
 
     Parameters
     ----------

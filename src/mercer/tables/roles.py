@@ -239,7 +239,7 @@ def _values(column: Any, role: str, style: str) -> Any:
 
 
 def incomplete(table: Table, roles: Mapping[str, str]) -> np.ndarray:
-    """Which rows lack a number, a date or a text? (A missing label is a label of its own.)"""
+    """Which rows lack a number, a date or a text? (A missing label is a separate label.)"""
     names = [name for name, role in roles.items() if role != "label"]
     return table[names].isna().to_numpy().any(axis=1)
 

@@ -216,7 +216,7 @@ def check_properties(kernel: Kernel, X: Data, rng: Any = 0) -> None:
 def check_gram(
     gram: Gram, dense: np.ndarray, X_new: Data | None = None, cross: np.ndarray | None = None
 ) -> None:
-    """Check a Gram operator against the matrix it stands for.
+    """Check a Gram operator against the matrix it represents.
 
     Parameters
     ----------

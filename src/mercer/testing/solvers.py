@@ -122,7 +122,7 @@ def _solves(
 
 
 def _certified(solution: Solution, residual: float, floor: float, tol: float, where: str) -> None:
-    """What the solution says of itself is what is the case."""
+    """Check that the certificate of a solution is true."""
     if solution.converged:
         fine = residual <= max(10 * tol, floor)
         require(
@@ -196,7 +196,7 @@ def _parameters(solver: Any) -> set[str]:
 
 
 class _Watched(Gram):
-    """K of a kernel, of which products and blocks are known, and the largest block asked for."""
+    """K of a kernel, with products and blocks, that records the largest requested block."""
 
     def __init__(self, kernel: Kernel, X: Data) -> None:
         self.kernel, self.X, self.largest = kernel, X, 0

@@ -55,7 +55,8 @@ def check_statistic(
     of : {"samples", "variables"}
         Is it one for :func:`mercer.two_sample_test` or for :func:`mercer.independence_test`?
     invariant : tuple of {"shift", "scale"}
-        What is claimed: p-values stay if a constant is added to K, or if K is multiplied by one.
+        The claims: p-values do not change if a constant is added to K, or if K is multiplied by
+        one.
     kernel : Kernel, optional
         Whose matrices are used; Gaussian by default.
     draw : callable, optional

@@ -192,7 +192,7 @@ def _candidate(model: Any) -> Candidate:
 
 @dataclass(frozen=True)
 class _Wish:
-    """What was asked for."""
+    """The request."""
 
     by: str
     ard: bool
@@ -244,7 +244,7 @@ def _ridge(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
 
 
 def _machine(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
-    """Ridge regression with alpha = 1 / C beside a free intercept."""
+    """Ridge regression with alpha = 1 / C and a free intercept."""
     X, Y, weights = model._check_fit(X, y, wish.sample_weight)
     if weights is not None and not weights.all():
         raise ValueError(

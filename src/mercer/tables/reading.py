@@ -135,7 +135,7 @@ def encoding_of(probe: bytes) -> str:
 
 
 def _encoding(path: Path) -> str:
-    """The encoding of a whole file: UTF-8, or else cp1252, which accepts nearly every byte.
+    """The encoding of a whole file: UTF-8, UTF-16, or else cp1252, which has nearly every byte.
 
     Files with bytes that are not text, or that unpack to more than fits in memory, are rejected.
     """

@@ -22,10 +22,10 @@ _NOTHING = [
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
 ]  # fmt: skip  # as pandas reads them
-_WIDE = 40  # bytes that a value takes that is no number
+_WIDE = 40  # bytes of a value that is not a number
 _SEPARATORS = ",;\t|"
-_BLOCK = 1 << 20  # bytes of text that are read at a time: some dozens are there at once
-_PAGE = 1 << 20  # bytes of a column that are read at a time
+_BLOCK = 1 << 20  # bytes of text read at a time; some dozens of blocks exist at once
+_PAGE = 1 << 20  # bytes of a column read at a time
 
 
 class TableChunks(Source):

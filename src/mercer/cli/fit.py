@@ -28,9 +28,9 @@ from .arguments import budget, names, positive_numbers, rank, whole
 from .baselines import Constant, Linear, boosted
 from .output import as_json, check_out, command, entry
 
-_IN_MEMORY = 5  # how much larger a table is in memory, with what is computed, than as text
-_READ = 3e7  # bytes of text that are read into memory in a second, about
-BUDGET = "1 min"  # unless another one is asked for
+_IN_MEMORY = 5  # memory for a table and computations, relative to its size as text
+_READ = 3e7  # bytes of text read per second, approximately
+BUDGET = "1 min"  # the default
 _NAMED = 12  # columns that an error lists
 _TINY = 1e6  # bytes that every machine can read
 

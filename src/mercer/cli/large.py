@@ -26,11 +26,11 @@ from .fit import Fit, budget_of, number_scores, selection_options, task_of
 from .output import say
 
 MOST_HELD = 20_000  # rows held out
-_READ, _PACKED = 1.5e8, 6e7  # bytes of a file that a pass reads in a second, plain or compressed
-_UNPACKED = 3  # times as much as a compressed text
-_FEWEST = 4  # times of a pass that a budget must have for two of them
-_CHUNKS = 50  # chunks would fill the memory asked for: readers hold some, and copies of them
-_LEAST, _MOST = 1000, 20_000  # rows of a chunk where memory is asked for
+_READ, _PACKED = 1.5e8, 6e7  # bytes of a file that a pass reads per second, plain or compressed
+_UNPACKED = 3  # times the size of compressed text
+_FEWEST = 4  # a budget of fewer passes allows only one
+_CHUNKS = 50  # chunks that would fill the memory limit: readers hold some, with copies
+_LEAST, _MOST = 1000, 20_000  # rows of a chunk under a memory limit
 
 
 class Reading(NamedTuple):

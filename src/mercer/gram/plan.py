@@ -30,7 +30,7 @@ from .implicit import ImplicitGram
 from .stored import DenseGram, LowRankGram, TiledGram
 from .tiles import cores, in_flight
 
-_TINY = 1e7  # bytes up to which nobody asks how much memory is free, which takes longer than K
+_TINY = 1e7  # up to these bytes the free memory is not checked, which takes longer than K
 STORAGE: dict[str, type[Gram]] = {"dense": DenseGram, "tiled": TiledGram, "lowrank": LowRankGram}
 _STREAMED = "streamed"
 _MOST_FEATURES = 1e5  # of a kernel's own, that are streamed as they are

@@ -20,7 +20,7 @@ _ENTRIES = 200_000  # that are worth a piece
 _NARROW = 250  # at least, where a plan allows little memory:
 _PER_COLUMN = 16 * 8.0 * 500  # bytes of a column of 500 rows, on several threads in several copies
 _OFF_CENTRE = 10.0  # squared distance of features from 0, in units of their spread, to be centred
-_COPIED = 200  # samples of a matrix that was given, up to which a part of it is copied
+_COPIED = 200  # up to this many samples of a given matrix, that part is copied
 _RUNS = 3  # of consecutive indices in a subset, up to which columns are slices of the whole
 
 Block = Callable[[Any, Any], np.ndarray]

@@ -47,13 +47,13 @@ __all__ = [
     "wide",
 ]
 
-TILE = 500  # not a power of two: rows of a tile would fall on the same lines of the cache
-_AT_ONCE = 3.5  # arrays of the size of a tile that a thread has while it computes one
-_ALONG = 8  # tiles along a side, at least: with half as many, half of 16 cores would wait
-_CHEAP = 150  # rows of a tile that takes no longer than handing it out
+TILE = 500  # not a power of two, so that rows of a tile use different cache sets
+_AT_ONCE = 3.5  # arrays of the size of a tile that a thread needs to compute one
+_ALONG = 8  # minimum of tiles along a side: with half as many, half of 16 cores would be idle
+_CHEAP = 150  # rows of a tile that takes no longer than dispatching it
 _SLOPES = 250  # rows of one of slopes, at least: dozens of operations, and the interpreter for each
 _PAIRS = 16  # tiles along a side, and rows of one, where values are computed pair by pair
-COMPILED = 10_000_000  # entries from which on compiled loops pay, which have to be loaded
+COMPILED = 10_000_000  # entries from which it pays to load compiled loops
 GROUPS = 16  # independent accumulators of a symmetric product
 _SUMMED = 100_000  # numbers of accumulators that are worth a second thread
 _ACCUMULATORS = 256e6  # bytes they may take; beyond, there is one, and tiles come in rounds

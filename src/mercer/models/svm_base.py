@@ -41,10 +41,10 @@ from .svm_report import DualReport
 from .svm_rows import for_features, training_rows
 from .svm_sums import compiled_sums, groups, products_of_groups, sum_groups
 
-_EIGENVALUES = 100  # support vectors of which they are looked at
-_TILED = Plan(storage="tiled")  # what machines do unless they are told otherwise: they ask for rows
-_BESIDE = 1.5  # what a solver takes in all, in units of the rows that it keeps
-_LEAST = 1e7  # bytes that are needed in any case
+_EIGENVALUES = 100  # support vectors whose eigenvalues are checked
+_TILED = Plan(storage="tiled")  # the default: rows are computed on request
+_BESIDE = 1.5  # the memory of a solver, relative to the rows it keeps
+_LEAST = 1e7  # bytes needed in any case
 _FEW = 8  # coefficients of a support vector, up to which sums are compiled with the kernel
 
 

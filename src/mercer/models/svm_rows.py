@@ -31,10 +31,10 @@ from .common import on_vectors
 _FEW = 1000  # problems up to this size, or with a tolerance below _FINE, are solved in double
 _FINE = 1e-6
 _PROBES = 64  # samples on which the rounding error of kernel values is measured
-_FAR = 1000  # samples at most that are moved to see what single precision does to them
+_FAR = 1000  # maximum number of samples on which the effect of single precision is measured
 _PARTS = 16  # in which many columns are divided for few rows
-_BLURRED = 1e-3  # an error of kernel values, of 1, beyond which single precision does not do
-_ROUGH = 1e-3  # tolerances from here on do not see landmarks in single precision
+_BLURRED = 1e-3  # the largest error of kernel values, relative to 1, for single precision
+_ROUGH = 1e-3  # tolerances from which landmarks may be in single precision
 _SINGLE_LIMIT = 100.0  # kernel values up to this size are computed in single precision
 _SINGLE_RANGE = 1e18  # and of numbers whose squares do not overflow
 _FEATURES_LIMIT = 1e4  # and up to this one, if products of features, kept in it

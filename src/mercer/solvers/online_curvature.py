@@ -32,13 +32,13 @@ import numpy as np
 
 from ..engine.routines import add_gram, call, solve_lower
 
-ARRAYS = 9  # matrices of kept samples, in double precision, that are there at once, at most
+ARRAYS = 9  # maximum number of matrices of kept samples, in double precision, at one time
 _FLOOR = 1.0  # usual k(x, x): lambda times the number of samples is no less, as few tell little
 _JITTER = (1e-7, 1e-5)  # of it, added to the diagonal of K, as copies of samples may be kept, and
 # the more where values are in single precision
-_GROWN = 1.5  # factor of t after which C is made anew
-_ENOUGH, _EVERY = 4.0, 4  # times m samples that all enter A; one of so many later ones does
-_LOOKS = 200.0  # samples over which the share of features that is missed is averaged, at least
+_GROWN = 1.5  # C is recomputed when t has grown by this factor
+_ENOUGH, _EVERY = 4.0, 4  # the first 4 m samples all enter A, one in four later ones does
+_LOOKS = 200.0  # minimum number of samples over which the missed share of features is averaged
 _MISSED = 0.15  # by how much it may grow
 _STRIP = 128
 

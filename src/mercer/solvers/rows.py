@@ -9,12 +9,12 @@ from ..gram.rows import RowGram
 from ..gram.tiles import run, slices
 from .smo_loops import compact
 
-_TILE = 150_000  # entries computed at a time: they stay in the processor's cache
+_TILE = 150_000  # entries computed at a time, which fit in cache
 _LEAST, _PIECES = 30_000, 8  # and at least; pieces of a few rows
 _NARROWEST = 250  # columns of a tile
 _WIDTH = 10_000  # columns added up at a time
 _SHARE = 10_000_000  # entries that are worth a second thread when they are only added up
-_YOUNGER = 10  # rounds by which rows of support vectors count as younger than they are
+_YOUNGER = 10  # rows of support vectors count as this many rounds younger
 
 
 class RowCache:

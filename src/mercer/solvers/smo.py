@@ -49,14 +49,14 @@ from .smo_rounds import fall_of, gathered, moved, worst
 from .smo_small import solve_small
 from .smo_state import IDLE, INACCURATE, NOT_FINITE, Extremes, State
 
-_GOAL = 0.2  # the part of the violation to which a round goes
+_GOAL = 0.2  # a round stops at this part of the violation
 _SHRINK_EVERY = 8  # rounds
-_ROUNDING = 1e-15  # progress below this part of all progress is none
-_FEWEST_FEATURES = 32  # up to which rows are sooner computed again than kept
-_MANY = 16_000  # samples from which on that holds for all of the few
-_REPEATS = 5  # changes of a variable from which on its row is kept nevertheless
+_ROUNDING = 1e-15  # smaller progress, relative to all progress, counts as none
+_FEWEST_FEATURES = 32  # up to this many, recomputing a row is faster than keeping it
+_MANY = 16_000  # with this many samples, also whenever the block is computed
+_REPEATS = 5  # changes of a variable after which its row is kept nevertheless
 _INNER = 100  # two-variable steps per variable of the working set and round
-_STEPS, _EACH = 2 * 10**7, 1000  # steps at most, in all or per variable, whichever is more
+_STEPS, _EACH = 2 * 10**7, 1000  # maximum steps, in total or per variable, whichever is more
 _PROBE_EVERY = 30  # rounds
 
 

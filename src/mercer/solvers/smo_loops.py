@@ -16,7 +16,7 @@ _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
 _EXACT = {"nnan", "nsz"}  # what leaves sums and products as they are written, as in NumPy
 _STRIP = 16  # rows of a block that are mirrored together: a line of the processor's cache
 FAR = 1e30  # a slope that no variable has
-_SAFE = 2e-5  # goals from here on, as parts of the gradient, are safe from rounding to single
+_SAFE = 2e-5  # goals above this part of the gradient can be reached in single precision
 _WIDE = 10_000  # entries of the gradient added up at a time
 _CHUNK = 64  # variables whose extremes are kept, to find quickly where they are
 

@@ -21,12 +21,12 @@ from .smo_rounds import FEW
 from .smo_shared import SharedWork
 from .working_set import SMALLEST, WorkingSet
 
-_DIRECT = 2500  # active variables up to which no block is put together
-IDLE = 10  # rounds without progress after which the gradient is computed anew, or the end reached
-_ANEW = 30  # times that an inaccurate gradient is computed anew at most
-_PROBES = 64  # entries of the gradient that are computed anew to see whether it is accurate
-_SUMS = 1e-12  # rounding of the objective, as a part of the sum of all its terms in size
-_PROGRESS = 0.9  # a violation has fallen if it is below this part of the lowest one before
+_DIRECT = 2500  # up to this many active variables no block is assembled
+IDLE = 10  # rounds without progress before the gradient is recomputed, or the solver stops
+_ANEW = 30  # maximum number of times that an inaccurate gradient is recomputed
+_PROBES = 64  # recomputed entries that decide whether the gradient is accurate
+_SUMS = 1e-12  # rounding of the objective, relative to the sum of absolute values of its terms
+_PROGRESS = 0.9  # a violation has decreased if it is below this part of the lowest one so far
 
 _ROUNDED = ": no step makes a difference beyond rounding; raise tol, lower C, or scale the data."
 INACCURATE = (

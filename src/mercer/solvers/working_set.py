@@ -9,13 +9,13 @@ from ..gram.tiles import run, slices
 from .smo_loops import mirror, refill
 
 _FIRST = 64  # variables of the first round
-_QUICKLY = 1024  # to which their number doubles round by round
-_SLOWLY = 16  # by which it grows in each round from there
+_QUICKLY = 1024  # up to here the number doubles in each round
+_SLOWLY = 16  # then it grows by this many in each round
 _LARGEST = 4096
 SMALLEST = 64  # however small the cache
-_RENEWED = 3  # one variable in so many is replaced in a round
-_FEW_FEATURES = 128  # up to which the block is sooner computed than gathered
-_LEAST, _PIECES = 32, 12  # new rows that are a job, at least; jobs at most
+_RENEWED = 3  # one in this many variables is replaced in a round
+_FEW_FEATURES = 128  # up to this many, computing the block is faster than gathering it
+_LEAST, _PIECES = 32, 12  # minimum of new rows in a job; maximum of jobs
 _SHARED = 100_000  # entries of the block worth a second thread
 
 

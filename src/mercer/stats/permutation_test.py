@@ -27,10 +27,10 @@ from .variables import about_one, dense_features
 
 SAME = "both samples come from the same distribution"
 ALL_SAME = "all samples come from the same distribution"
-_WORK = 4e10  # kernel values times permutations, from which on bins are permuted
+_WORK = 4e10  # kernel values times permutations above which bins are permuted
 _BINS, _FEWEST = 500, 40
-_MEMORY = 2e9  # bytes for weights of samples, if a plan does not say otherwise
-_LARGE = 200_000  # samples from which on kernels are approximated
+_MEMORY = 2e9  # bytes for weights of samples, unless a plan sets the memory
+_LARGE = 200_000  # samples above which kernels are approximated
 _LANDMARKS = 500
 
 

@@ -31,16 +31,16 @@ from ..frames import distinct, pandas
 from .dates import cycles_of, on_circle
 from .roles import Table
 
-LEVELS = 40  # of a label that have a coordinate each
+LEVELS = 40  # levels of a label with their own coordinate
 _FAR = 6.0  # standard deviations
-_FEW = 10  # different values, with which a column is not bent
-_STEP = 1.4  # how far apart two labels are, as the typical difference of two numbers is 1.1
+_FEW = 10  # columns with at most this many different values are not transformed
+_STEP = 1.4  # the distance of two labels; the typical difference of two numbers is 1.1
 _SENTINELS = {s * (10.0**k - 1) for k in range(1, 7) for s in (1, -1)}
 _SENTINELS |= {s * x for x in (88.0, 888.0, 8888.0) for s in (1, -1)}
 _SENTINELS |= {-1.0, 32767.0, -32768.0, 2147483647.0, -2147483648.0}
 _ODD = 99.0  # from here on, the only value of its sign is a sentinel
 _HASHES = 4096  # places for combinations of letters
-_TEXT, _NAMES = 32, 8  # combinations of them that are kept: of text, of labels
+_TEXT, _NAMES = 32, 8  # coordinates from letters: of text, of labels
 
 
 @dataclass

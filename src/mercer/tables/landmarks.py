@@ -26,17 +26,17 @@ from ..solvers.ridge_sums import RidgeSums
 from .metric import Profile
 
 MOST, _FEWEST = 2000, 100  # landmarks
-_STEP = 1.1  # by which numbers of them differ that are considered
-_ROWS = 500  # for each landmark: what more of them tell is less than what more landmarks do
+_STEP = 1.1  # ratio of the numbers of landmarks that are considered
+_ROWS = 500  # for each landmark; beyond that, more landmarks help more than more rows
 _PAIR = {"m52": 8e-10, "likely": 8e-10, "l2": 6e-10, "l1": 1e-9, "linear": 2e-10}  # seconds
 _COORDINATE = {"l1": 1.1e-10}  # seconds of each coordinate of a pair; of others
 _OTHER = 1e-11
 _SQUARE = 2e-11  # seconds of a pair of landmarks for each sample
 _ENCODED = 1e-7, 1.5e-8  # seconds of a sample, and of each of its coordinates
-_PER_PAIR = 100  # bytes that a fit takes for each pair of landmarks
-_CHOSEN_FROM = 6  # samples for each landmark from which these are chosen
+_PER_PAIR = 100  # bytes of a fit for each pair of landmarks
+_CHOSEN_FROM = 6  # candidates for each landmark
 _SHARE = 0.25  # of the memory, for their kernel values
-_FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0, 100.0)  # of the penalty that suits few samples
+_FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0, 100.0)  # times the best penalty for few samples
 
 
 class Size(NamedTuple):

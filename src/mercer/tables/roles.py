@@ -18,9 +18,9 @@ from .numbers import PLAIN, how_read, is_missing, numbers, style_of
 Table = Any  # a pandas DataFrame
 
 _MOSTLY = 0.9  # the share of values that decides
-_SOME = 0.2  # the share of numbers among labels that is worth a word
+_SOME = 0.2  # the share of numbers among labels that is reported
 _LARGEST = 1e100  # numbers whose squares, and sums of squares, are far from overflow
-_FEW = 10  # different values of a target, which may be labels then
+_FEW = 10  # a target with at most this many different values may be a label
 _LONG = 20  # characters; longer strings, mostly different, are text
 SAME = "the same value in every row"
 ROLES = ("number", "label", "text", "date")

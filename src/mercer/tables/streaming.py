@@ -28,9 +28,9 @@ from .numbers import part_of
 from .roles import tidy
 from .search import GAIN
 
-SAMPLE = 100_000  # rows that are held in memory, at most
-_VALUES = 2e7  # values in them, at most
-_BYTES = 300  # that a value takes, with what is computed of it
+SAMPLE = 100_000  # maximum number of rows in memory
+_VALUES = 2e7  # maximum number of values in them
+_BYTES = 300  # for a value, with everything computed from it
 _CHECK, _MOST_CHECKED = 0.05, 5000  # rows that decide how both models are blended
 _SHARE = 0.3  # of the budget, for the second pass
 

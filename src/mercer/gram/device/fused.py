@@ -36,15 +36,15 @@ from .triton_ import interpreted, launch
 
 _ERROR = {"fp32": 2.0**-20, "tf32": 2.0**-10}  # of squared norms, by the product
 _FLOOR = 2.0**-23  # what half precision does not resolve, of a coordinate of any size
-_SMOOTH = {"fp32": 2.0**-14, "tf32": 2.0**-8}  # error of a distance, beside 1 + D, that is allowed
-_KINKED = {"fp32": 2.0**-13, "tf32": 2.0**-6}  # and of its root
+_SMOOTH = {"fp32": 2.0**-14, "tf32": 2.0**-8}  # allowed error of a distance, relative to 1 + D
+_KINKED = {"fp32": 2.0**-13, "tf32": 2.0**-6}  # likewise for its root
 _RELATIVE = 256
 _HALF = 2.0**-4, 3e4  # the largest coordinates and norms that half precision is used for
-_PROGRAMS = 4096  # at a time, at least: sums over columns are split where there are fewer rows
-_SPAN = 64 * TILES, 64  # columns that are added up in single precision: at most, and tiles at least
+_PROGRAMS = 4096  # minimum at a time: sums over columns are split if there are fewer rows
+_SPAN = 64 * TILES, 64  # maximum of columns, and minimum of tiles, added up in single precision
 _MOST_ROWS = 2**19  # of a launch
 _SIDES = 64  # right-hand sides of a launch
-_FEW = 4  # of which sums are taken without tensor cores
+_FEW = 4  # right-hand sides that are summed without tensor cores
 _NARROW = 32  # columns of V: with 16, Triton 3.6 compiles kernels that read where they may not
 _PARTIAL = 2**28  # sums of a launch
 _LOWEST = 70.0  # of an exponent, in absolute size, that no power has to be protected from

@@ -147,10 +147,11 @@ def nothing_beside_chunks(y: Any, sample_weight: Any) -> None:
 def no_chunks(estimator: Any) -> ValueError:
     """The error of a model that needs all samples at once."""
     return ValueError(
-        f"{type(estimator).__name__} does not support chunks here; KernelRidge, KernelMachine, "
-        "KernelLogisticRegression, KernelQuantileRegressor, SVC, SVR, KernelPCA and KernelCCA "
-        "are fitted to them, with plan=Plan(rank=M), and GaussianProcessRegressor with "
-        "landmarks=M; for other models, use a subsample in memory."
+        f"{type(estimator).__name__} does not support chunks here; KernelRidge, KernelRidgeCV, "
+        "KernelMachine, KernelLogisticRegression, KernelQuantileRegressor, "
+        "KernelExpectileRegressor, SVC, SVR, KernelPCA and KernelCCA can be fitted to them with "
+        "plan=Plan(rank=M), and GaussianProcessRegressor with landmarks=M; for other models, use "
+        "a subsample in memory."
     )
 
 

@@ -138,7 +138,7 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     import numba
 
     _listen()
-    options = {**options, "no_cfunc_wrapper": True}  # nobody passes loops to C
+    options = {**options, "no_cfunc_wrapper": True}  # loops are never passed to C
     try:
         return numba.njit(**options)(function)
     except RuntimeError as error:

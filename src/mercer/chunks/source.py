@@ -15,7 +15,7 @@ from ..data import Data, is_frame, length
 from .base import Chunk, Chunks, no_samples
 
 COMPRESSED = (".gz", ".bz2", ".xz")
-BYTES = 16e6  # of a chunk, if nobody says how many rows it has
+BYTES = 16e6  # of a chunk, unless its number of rows is given
 
 
 class Source(Chunks):

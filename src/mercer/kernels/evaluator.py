@@ -192,7 +192,7 @@ class _Use:
     def __call__(self, D: np.ndarray) -> np.ndarray:
         if self.metric.weighted:
             return self.profile.function(D)
-        own = self is self.metric.uses[-1] and D.dtype == self.dtype  # nobody reads D after that
+        own = self is self.metric.uses[-1] and D.dtype == self.dtype  # D is not read after that
         T = D if own else np.empty(D.shape, self.dtype)
         if self.metric.farthest > self.most:  # profiles multiply what is far away by 0
             D = np.minimum(D, self.most)

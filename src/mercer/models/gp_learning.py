@@ -95,14 +95,15 @@ class Learning:
         Y, scale = self.Y[rows], self.scale[rows]
         if scale.shape[1] == 1:
             return Y, criteria.evidence, scale[:, 0]
-        # known noise, different for each output, stands beside it
+        # known noise, different for each output, is added as columns
         return np.hstack([Y, self.alpha * scale]), joint_evidence, np.zeros(len(Y))
 
     def from_estimates(self, begin: Tuning, some: np.ndarray, rank: int) -> Tuning:
         """By estimates of the evidence of all samples, from products with K.
 
-        It begins where the evidence of some samples is largest, with the curvature that it has
-        there. What ran off to where slopes vanish, since these do not need it, is brought back.
+        The search starts at the maximum of the evidence of some samples, with its curvature there.
+        Parameters that these samples do not need, and that diverged to where slopes vanish, are
+        moved back.
         """
         few, n = some[:: -(-len(some) // _CURVED)], len(self.Y)
         Y, measure, scale = self._problem(few)

@@ -51,7 +51,7 @@ class KeepsSamples:
     as well (:meth:`~mercer.gram.base.Gram.span`), and no more are kept.
     """
 
-    _keeps_all = False  # set on a model by whoever asks it for what only all samples can tell
+    _keeps_all = False  # set on a model that is later asked for results that need all samples
 
     kernel: Any
     plan: Plan | None

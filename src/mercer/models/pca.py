@@ -224,8 +224,8 @@ class KernelPCA(PrincipalSubspace):
         seen = seen.take_in(self.kernel_, P, weights)
         self.n_samples_seen_ += length(X)
         self._stream = tuple(seen)
-        n, nobody, place = self.n_samples_seen_, phi[:0], Place.of_landmarks(self.kernel_)
-        self._keep(seen.components(place, n, nobody, None, self._selection(phi.dtype)))
+        n, none, place = self.n_samples_seen_, phi[:0], Place.of_landmarks(self.kernel_)
+        self._keep(seen.components(place, n, none, None, self._selection(phi.dtype)))
         return self
 
     def _fit(self, X: Data, sample_weight: Any) -> np.ndarray:

@@ -168,7 +168,7 @@ class SupportVectorMachine(KernelEstimator):
             verbose=self.verbose and not on_pool(),
             **beside,
         )
-        if "watch" in beside and beside["watch"].stopped:  # as somebody asked for
+        if "watch" in beside and beside["watch"].stopped:  # as requested
             solution = replace(solution, converged=True)
         solution.stats["indefinite"] = self._indefinite(K, solution.beta)
         return solution

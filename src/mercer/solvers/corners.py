@@ -36,7 +36,7 @@ _FIRST = 5e-3  # of the objective: to which all but the last are solved,
 _PART = 0.1  # or of what corners cost
 _WIDER = 2.0  # widths, at whose curvatures samples are drawn
 _EQUAL = 0.1  # of them are drawn with equal odds
-_WORTH = 0.4  # of the samples that spoke for a problem once: less is drawn anew
+_WORTH = 0.4  # of the original effective number of samples; below, they are redrawn
 
 
 class Path:

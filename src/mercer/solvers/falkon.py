@@ -34,7 +34,7 @@ ROUNDING = 1e-15  # of what is explained: no objective is known better
 _ROUNDS = 12
 _LITTLE = 0.25  # of what was left, or more, is left again: the next precision
 _DIRECT = 1200  # operations per entry that solving by passes takes, about; 2 M for all of Phi' Phi
-_SMALL = 2e11  # operations that nobody waits for
+_SMALL = 2e11  # operations that take no noticeable time
 _KNOWN = 100  # samples by which a problem is told from others
 _MOST = 8000  # features whose matrix is formed
 

@@ -21,7 +21,7 @@ _STEPS = tuple(0.25**i for i in range(8))
 _ARMIJO = 1e-4
 _HALF = 0.5  # of the excess that is left: a step is good, whatever rounding says of losses
 _FACTORS = 6e7  # entries of factors beyond which problems share one
-_CHANGED = 0.1  # of all curvatures, at which a preconditioner is made anew
+_CHANGED = 0.1  # a preconditioner is recomputed when this part of the curvatures has changed
 _FLOOR = 1e-4  # of the mean curvature, that constants have at least in a preconditioner
 
 
@@ -89,8 +89,8 @@ class Minimiser:
         self.dtype: Any = PRECISIONS[0]
         self.curved: np.ndarray | None = None
         self.solves: list[Solve] = []
-        # eigenvalues of P^-1 H: the smallest that steps have seen, if there were any; and has P
-        # been made anew since?
+        # eigenvalues of P^-1 H: the smallest seen by steps, if there were any; and has P been
+        # recomputed since?
         self.lowest, self.seen, self.anew = np.ones(0), *np.zeros((2, 0), dtype=bool)
 
     # ---- where a minimisation is -------------------------------------------------------------
@@ -190,7 +190,7 @@ class Minimiser:
                     P = self.judge(state)
                     continue
                 goals = path.goals(state.corners)
-            # where no step has seen P^-1 H, nobody knows what the preconditioner is worth
+            # without a step on P^-1 H, the quality of the preconditioner is unknown
             unseen = ~self.seen[: len(goals)] & (state.excess > ROUNDING * state.size)
             wanted = np.flatnonzero((state.violation() > goals) | unseen)
             if not len(wanted) or state.n_iter >= most:

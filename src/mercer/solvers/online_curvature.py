@@ -170,7 +170,7 @@ class Curvature:
         usual = (self.usual * m + float(diag.sum())) / (m + more) or 1.0
         side = solve_lower(self.low, cross[:, :m].T).T
         low = _factor(cross[:, m:] - side @ side.T, usual)
-        # their own directions, as if uncorrelated with others until C is made anew
+        # their own directions, as if uncorrelated with others until C is recomputed
         lengths = weight * np.einsum("ij,ij->i", low, low) / max(self.time, weight, 1e-300)
         inner = np.sqrt(lengths + self.penalty)
         return replace(

@@ -117,7 +117,7 @@ def guiding(
             add_rows(g, rows, slot[moved], change[moved], start, min(start + _WIDE, len(g)))
 
 
-# no error where values are not finite: that is found by whoever called
+# no error if values are not finite: the caller checks that
 @njit(cache=True, nogil=True, fastmath=_EXACT, error_model="numpy")
 def steps_guided_by(
     g, rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups, goal, limit, source

@@ -55,7 +55,7 @@ class Lane:
             self.torch.cuda.synchronize(self.place)
 
     def send(self, array: np.ndarray, to: Tensor | None = None) -> Tensor:
-        """A copy of an array on the device, or its rows ``to`` there; nobody waits for it."""
+        """A copy of an array on the device, or its rows ``to`` there, without waiting."""
         staged = self.buffer(array.shape, array.dtype)
         staged.numpy()[...] = array
         return self.sent(staged, to)

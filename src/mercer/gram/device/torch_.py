@@ -103,7 +103,7 @@ def put(array: Any, name: str, dtype: Any = None) -> Any:
     if tensor is None:
         less = dtype if dtype is not None and np.dtype(dtype).itemsize < array.itemsize else None
         array = np.ascontiguousarray(array, less)
-        # torch would warn of an array that nobody may write into
+        # torch would warn of a read-only array
         tensor = torch.from_numpy(array if array.flags.writeable else array.copy())
     kind = None if dtype is None else getattr(torch, np.dtype(dtype).name)
     return tensor.to(device).to(kind or tensor.dtype)

@@ -68,7 +68,7 @@ class SquaredDistances:
         self.weight, self.exact, self.scale = weight, exact, scale
         self.sparse = sp.issparse(X) or sp.issparse(Y)
         self.dtype = np.dtype(np.result_type(X, Y))
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is computed anew
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is recomputed
             if self.sparse:
                 self.nx = squared_norms(X)
                 self.ny = self.nx if Y is X else squared_norms(Y)

@@ -178,9 +178,11 @@ def page(rows: list[dict[str, str]], card: str) -> str:
     lines = [
         "# A GPU, measured", "",
         f"One {card}, {datetime.now(UTC):%Y-%m-%d}, by `{COMMAND}`. Times are wall-clock",
-        "seconds from arrays of the host to a fitted model, after a small fit that compiles; data",
-        "are simulated in the shapes of the sets that they are named after.", "",
-        "| what | found | asked for | error, certificate |", "|---|---|---|---|",
+        "seconds from arrays in host memory to a fitted model, after a small fit that triggers",
+        "compilation; data are simulated, with the sizes of the sets they are named after. For",
+        "products with K, the entries of K per second are also given as a share of the rate of",
+        "exponentials 2^t in registers; *sides* are right-hand sides.", "",
+        "| what | measured | target | error, certificate |", "|---|---|---|---|",
     ]  # fmt: skip
     lines += ["| {what} | {found} | {asked} | {right} |".format(**row) for row in rows]
     return "\n".join(lines) + "\n"

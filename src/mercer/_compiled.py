@@ -27,9 +27,9 @@ def njit(**options: Any) -> Callable[[Callable[..., Any]], Loop]:
 class Loop:
     """A function that numba compiles when it is called, by Python or by another one.
 
-    Until then numba, which takes longer to import than many a model to fit, is left alone. What
-    other loops call is compiled for them alone: without the part that takes Python's objects
-    apart, a quarter of all, and without a file, as it becomes a part of theirs.
+    Until then numba, which takes longer to import than many a model to fit, is left alone. Loops
+    that are called by other loops are compiled for these only: without the code that unpacks Python
+    objects, a quarter of the whole, and without a cache file of their own.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Loop:
             return self._inner._numba_type_
 
     def __getattr__(self, name: str) -> Any:
-        """What numba and those who look at its functions ask for."""
+        """Attributes that numba, or code that inspects its functions, may request."""
         if name.startswith("__"):
             raise AttributeError(name)
         return getattr(self._dispatcher or self._prepared(), name)
@@ -138,7 +138,7 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     import numba
 
     _listen()
-    options = {**options, "no_cfunc_wrapper": True}  # nobody passes loops to C
+    options = {**options, "no_cfunc_wrapper": True}  # loops are never passed to C
     try:
         return numba.njit(**options)(function)
     except RuntimeError as error:

@@ -1,6 +1,6 @@
 """Arguments that are single numbers: counts, positive numbers, shares; rejected in words if not.
 
-A name, what it must be and what it is: each error is made of these.
+Errors state the name of an argument, what it must be, and what it is.
 """
 
 from __future__ import annotations

@@ -71,4 +71,4 @@ class DeviceError(RuntimeError):
 
 
 class FileFormatError(ValueError):
-    """A file that is none of mercer's, is damaged, or holds what this version does not know."""
+    """A file that is not of mercer, is damaged, or contains what this version does not know."""

@@ -1,6 +1,6 @@
 """Tables with named columns, of pandas, polars or pyarrow: the only file that knows them.
 
-None has to be installed: tables are told by what they can do.
+None has to be installed: tables are recognised by their methods.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def is_frame(X: Any) -> bool:
 
 
 def opened(X: Any) -> Any:
-    """X in a container that the rest of the library takes.
+    """X in a container that the rest of the library accepts.
 
-    What pyarrow holds becomes a table or Series of pandas, a Series of polars an array of numbers
-    or a list of anything else, and a tensor an array of NumPy; lazy tables are rejected, and all
-    else stays as it is.
+    Data of pyarrow become a table or Series of pandas, a Series of polars becomes an array of
+    numbers or a list of anything else, and a tensor a NumPy array; lazy tables are rejected, and
+    everything else stays as it is.
     """
     X = on_host(X)
     if hasattr(X, "collect") and hasattr(X, "collect_schema"):  # of polars
@@ -118,8 +118,8 @@ def as_table(X: Any, like: Frame) -> Frame:
 def align(X: Any, like: Any, *, whole: bool) -> Any:
     """X with its columns in the order of another table; anything but two tables as it is.
 
-    If the names differ, X is rejected where rows are read as a ``whole``; where columns are asked
-    for by name, those that are not asked for do not matter.
+    If the names differ, X is rejected if rows are used as a ``whole``; if columns are selected by
+    name, the others do not matter.
     """
     if not (is_frame(X) and is_frame(like)):
         return X
@@ -156,15 +156,15 @@ def in_double(X: Frame) -> Frame:
 
 
 def is_gap(x: Any) -> bool:
-    """Does an item say that there is none: None, NaN, NA of pandas?"""
+    """Is an item a missing value: None, NaN, or NA of pandas?"""
     return x is None or type(x).__name__ == "NAType" or bool(x != x)
 
 
 def distinct(series: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Where each value of a column of pandas is among the different ones, and these; -1: nowhere.
+    """The place of each value of a pandas column among the distinct values, and these values.
 
-    Missing values are nowhere. Objects of several types stay as many as they are: True and 1 are
-    equal, and yet not the same.
+    The place of a missing value is -1. Objects of different types are distinct: True and 1 are
+    equal, but not the same label.
     """
     pd = pandas()
     if series.dtype.name == "category":
@@ -230,7 +230,7 @@ def _is_plain(dtype: Any) -> bool:
 
 
 def lacking(missing: Sequence[Any], known: Sequence[Any]) -> str:
-    """What to say of columns that a table does not have: those that may have been meant."""
+    """A message about columns that a table does not have, with similar names."""
     listed = ", ".join(map(repr, missing[:_LISTED])) + ", ..." * (len(missing) > _LISTED)
     said = f"the table has no column{'s' * (len(missing) > 1)} {listed}"
     alike = {str(name).lower(): name for name in known}
@@ -242,7 +242,7 @@ def lacking(missing: Sequence[Any], known: Sequence[Any]) -> str:
 
 
 def _place(name: Any, known: list) -> int:
-    """The place of the one column of a name."""
+    """The place of the only column with this name."""
     count = known.count(name)
     if not count:
         raise DomainError(lacking([name], known))
@@ -252,7 +252,7 @@ def _place(name: Any, known: list) -> int:
 
 
 def pandas() -> Any:
-    """The module pandas, which reading tables needs."""
+    """The module pandas, which is needed to read tables."""
     try:
         import pandas
     except ImportError:

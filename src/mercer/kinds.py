@@ -1,8 +1,8 @@
-"""Kinds of data: what is known of each, and how its samples are written to files.
+"""Kinds of data: their facts, and how their samples are written to files.
 
 A kind is registered where its kernels are: each folder of :mod:`mercer.kernels` registers its own
-in ``kind.py``, and so does a package of yours (:func:`mercer.kernels.register_kind`). Whoever has a
-question, the calculus of properties, error messages, tables, files, asks the registry.
+in ``kind.py``, and so does a package of yours (:func:`mercer.kernels.register_kind`). The calculus
+of properties, error messages, tables and files use the registry.
 """
 
 from __future__ import annotations
@@ -169,6 +169,6 @@ def hints() -> str:
 
 
 def _facts(kind: Kind) -> tuple[Any, ...]:
-    """What two kinds have in common that are the same: modules may be loaded twice."""
+    """The fields in which two equal kinds agree: modules may be loaded twice."""
     tags = tuple((stored.tag, stored.types) for stored in kind.stored)
     return (*(value for name, value in vars(kind).items() if name != "stored"), tags)

@@ -18,8 +18,8 @@ def owned(X: Data, given: Data = None) -> Data:
     """X, or a copy of it, so that it stays as it is whatever happens to what was ``given``.
 
     ``given`` is what X was made from (X itself by default): nothing is copied twice. Containers
-    are copied at every level, objects of other classes (graphs, trees) are not. What nobody can
-    write into, such as a memory map opened for reading, stays where it is.
+    are copied at every level, objects of other classes (graphs, trees) are not. Data that cannot be
+    written to, such as a memory map opened for reading, are not copied.
     """
     X, given = as_samples(X), X if given is None else given
     if isinstance(X, np.ndarray) and X.dtype != object:
@@ -90,7 +90,7 @@ def _shares(X: Any, given: Any) -> bool:
 
 
 def _is_constant(x: Any) -> bool:
-    """Can nobody write into this array, nor into one that it is a view of?"""
+    """Are this array, and those that it is a view of, read-only?"""
     while isinstance(x, np.ndarray):
         if x.flags.writeable:
             return False

@@ -112,7 +112,7 @@ def probability(default: Any = MISSING) -> Any:
 
 
 def square_matrix(value: Any) -> np.ndarray | None:
-    """A value as a square matrix of finite numbers, or None if it is none."""
+    """A value as a square matrix of finite numbers; None if it is not one."""
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):

@@ -1,4 +1,4 @@
-"""Progress bars, where they are asked for."""
+"""Progress bars, if requested."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _LEFT = "{desc:<24.24} {percentage:3.0f}% |{bar:24}| about {remaining} left"
 
 
 def note(text: str) -> None:
-    """One line for whoever sits before a terminal or a notebook; scripts are left in peace."""
+    """A line for interactive use, in a terminal or a notebook; scripts are left in peace."""
     if sys.stderr is not None and (sys.stderr.isatty() or "ipykernel" in sys.modules):
         print(text, file=sys.stderr)
 
 
 def progress(items: list, verbose: bool, what: str = "kernel settings") -> Any:
-    """The items, with a progress bar if asked for."""
+    """The items, with a progress bar if requested."""
     if not verbose:
         return items
     from tqdm.auto import tqdm
@@ -27,7 +27,7 @@ def progress(items: list, verbose: bool, what: str = "kernel settings") -> Any:
 
 
 def counted(job: Callable[[T], None], total: int, verbose: bool, what: str) -> Callable[[T], None]:
-    """A job of the pool that is done ``total`` times, with a progress bar if asked for."""
+    """A job of the pool that is done ``total`` times, with a progress bar if requested."""
     if not verbose:
         return job
     from tqdm.auto import tqdm
@@ -44,12 +44,12 @@ def counted(job: Callable[[T], None], total: int, verbose: bool, what: str) -> C
 
 
 def quiet(text: str, amount: float = 1.0) -> None:
-    """What is called with progress that nobody sees."""
+    """A callback that ignores progress."""
 
 
 @contextmanager
 def ticker(verbose: bool, what: str, total: float | None = None) -> Iterator[Callable[..., None]]:
-    """What to call with a word about each round of a solver, to see it if that was asked for.
+    """A callback that shows each round of a solver, if requested.
 
     With a total, calls also say how much of it a round was, and the time that is left is shown.
     """

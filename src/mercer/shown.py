@@ -1,4 +1,4 @@
-"""How objects show themselves in notebooks: as a card with what there is to see."""
+"""How objects are displayed in notebooks: as cards."""
 
 from __future__ import annotations
 

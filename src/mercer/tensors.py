@@ -1,8 +1,8 @@
 """Tensors of PyTorch, and other arrays that speak DLPack, as data: the only file that knows them.
 
-One rule holds everywhere. Tensors are taken to the host, as arrays of NumPy, at the door; what is
-computed where is the business of a :class:`~mercer.Plan`. Arrays that come out of a call are
-tensors on the device of its first argument, if that was one; what a model keeps are arrays.
+One rule holds everywhere. Tensors are taken to the host, as arrays of NumPy, at the door; a
+:class:`~mercer.Plan` decides what is computed where. Arrays that come out of a call are tensors on
+the device of its first argument, if that was one; models keep arrays.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ def test_of_too_many_rows_they_see_some(rng, monkeypatch):
     model = TableRegressor(budget="20 s").fit(X[:60], y[:60])
     monkeypatch.setattr(baselines, "_RATE", 1200.0)
     found = boosted(model, X, y, classes=False)
-    assert found.told[0] == "boosted trees saw 1200 of 3000 rows, as the budget allows"
+    assert found.told[0] == "boosted trees were fitted to 1200 of 3000 rows, as the budget allows"
     assert np.isfinite(found.predict(X)).all()
 
 

@@ -119,7 +119,7 @@ def test_a_folder_that_may_not_be_written_to(desk, monkeypatch, capsys):
     monkeypatch.chdir(desk)
     os.chmod("folder", 0o555)
     assert main([*FIT, "--out", "folder/m.mercer"]) == 2
-    assert "nothing may be written to 'folder'" in capsys.readouterr().err
+    assert "'folder' is not writable" in capsys.readouterr().err
 
 
 def test_values_that_are_no_numbers_are_told(desk, monkeypatch, capsys):
@@ -128,8 +128,8 @@ def test_values_that_are_no_numbers_are_told(desk, monkeypatch, capsys):
     new.to_csv("new.csv", index=False)
     assert main(["predict", "homes.mercer", "new.csv"]) == 0
     first, second = capsys.readouterr().err.splitlines()
-    assert "'size' holds numbers, as the model has seen it; 'wide' and the like, 1 of 3" in first
-    assert "'age' holds numbers, as the model has seen it; 'old' and the like, 2 of 3" in second
+    assert "'size' held numbers when the model was fitted; values such as 'wide', in 1" in first
+    assert "'age' held numbers when the model was fitted; values such as 'old', in 2" in second
     assert main(["predict", "homes.mercer", "homes.csv"]) == 0
     assert capsys.readouterr().err == ""
 

@@ -107,7 +107,7 @@ def test_what_is_computed_beside_a_matrix_counts():
     assert isinstance(plan.gram(Gaussian(), X.astype(np.float32)), DenseGram)
     assert isinstance(plan.beside(1).gram(Gaussian(), X.astype(np.float32)), TiledGram)
     said = Plan(memory="8.1 MB", workers=1).explain(Gaussian(), X)
-    assert "with what is computed beside it, over the budget of 8.1 MB" in said
+    assert "including the tiles and factors beside it, over the budget of 8.1 MB" in said
 
 
 def test_small_matrices_are_stored_without_asking_for_memory(monkeypatch):
@@ -137,7 +137,7 @@ def test_an_operator_of_ones_own(X):
     assert isinstance(gram, Plain)
     assert (gram.workers, gram.limit) == (2, 1e9)
     assert gram.kernel == Gaussian("median").resolve(X)  # set where the class does not keep it
-    assert plan.explain(Gaussian(), X) == "Plain: asked for by storage=Plain."
+    assert plan.explain(Gaussian(), X) == "Plain: requested by storage=Plain."
     assert repr(plan) == "Plan(memory='1 GB', workers=2, storage=Plain)"
     assert clone(plan) == plan
     with pytest.raises(ValueError, match="which storage=Plain excludes"):

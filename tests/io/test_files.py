@@ -610,7 +610,7 @@ def test_tampered_class_name_imports_nothing(name, path):
     with pytest.raises(ValueError, match=f"'{name}', which is not a kernel"):
         load(path)
     rewrite(path, header=lambda h: h | {"value": h["value"] | {"type": "estimator", "params": {}}})
-    with pytest.raises(ValueError, match=f"'{name}', which is no estimator"):
+    with pytest.raises(ValueError, match=f"'{name}', which is not an estimator"):
         load(path)
     assert {m for m in set(sys.modules) - before if not m.startswith("mercer.")} == set()
 

@@ -592,8 +592,8 @@ class TestPlans:
         y = X[:, 0] * X[:, 1] > 0
         usual = SVC(C=10.0, tol=1e-4).fit(X, y)
         small = SVC(C=10.0, tol=1e-4, plan=Plan(memory="2 MB")).fit(X, y)
-        assert "rows of 200 MB are kept at most" in usual.gram_.explain()
-        assert "rows of 1.33 MB are kept at most" in small.gram_.explain()
+        assert "at most 200 MB of rows are kept" in usual.gram_.explain()
+        assert "at most 1.33 MB of rows are kept" in small.gram_.explain()
         np.testing.assert_allclose(
             small.decision_function(X), usual.decision_function(X), atol=5e-3
         )

@@ -207,7 +207,7 @@ def test_a_survival_function_is_a_probability(samples):
         def sf(self, x):
             return 1.5
 
-    with pytest.raises(ValueError, match=r"is 1\.5, no probability"):
+    with pytest.raises(ValueError, match=r"is 1\.5, not a probability"):
         two_sample_test(*samples, Gaussian(), null=lambda problem, rng: Wrong())
 
 

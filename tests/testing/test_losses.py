@@ -84,8 +84,8 @@ def shifted(method, by):
 BAD = {
     "not convex": broken(Asinh, value=lambda self, y, f: np.log1p((f - y) ** 2)),
     "slope differs": broken(Logistic, slope=lambda self, y, f: -y / (1 + np.exp(2 * y * f))),
-    "slope is no subgradient": broken(Absolute, slope=lambda self, y, f: np.full(f.shape, 2.0)),
-    "the left slope is no subgradient": broken(
+    "slope is not a subgradient": broken(Absolute, slope=lambda self, y, f: np.full(f.shape, 2.0)),
+    "the left slope is not a subgradient": broken(
         Asinh, subgradient_range=lambda self, y, f: (np.full(f.shape, -2.0), np.ones(f.shape))
     ),
     "low is above high": broken(

@@ -110,7 +110,7 @@ BAD = {
     "stats say residual": flattering,
     "were modified": writes,
     "made .* steps": endless,
-    "formed in silence": silent,
+    "formed silently": silent,
     "a sample of weight 0": half_weighted,
 }
 

@@ -123,7 +123,7 @@ def _is_foreign(X: Any) -> bool:
 
 
 def _read_now(X: Data) -> Data:
-    """What is read here is read ahead of the work on it, and the pages of its file are let go."""
+    """Reads ahead of the work on the data, and releases the pages of the file."""
     if not isinstance(X, np.memmap):
         return X
     found = np.array(X)

@@ -1,4 +1,4 @@
-"""Samples in chunks: read one after the other, worked on, and forgotten."""
+"""Samples in chunks: read one after the other, processed, and discarded."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Change(ABC):
     def __call__(self, chunk: Chunk) -> Chunk: ...
 
     def count(self, start: int, stop: int) -> int:
-        """How many of the samples of these numbers stay."""
+        """How many of the samples with these numbers are kept."""
         return stop - start
 
 
@@ -269,12 +269,12 @@ class Changed(Chunks):
 
 @dataclass
 class Picked:
-    """Those samples of a chunk whose numbers were asked for."""
+    """The samples of a chunk with given numbers."""
 
     places: np.ndarray
 
     def __call__(self, chunk: Chunk) -> Chunk:
-        """None of them, often."""
+        """The result is often empty."""
         first, last = np.searchsorted(self.places, [chunk.start, chunk.start + len(chunk)])
         return chunk.rows(self.places[first:last] - chunk.start)
 

@@ -1,4 +1,4 @@
-"""What becomes of chunks: functions of samples, random parts, columns to one scale."""
+"""Changes of chunks: functions of samples, random parts, standardised columns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class OnSamples(Change):
 
 @dataclass
 class Slices(Change):
-    """Targets and weights of all samples, of which each chunk takes its own."""
+    """Targets and weights of all samples; each chunk gets its own part."""
 
     y: np.ndarray
     weight: np.ndarray | None = None
@@ -137,7 +137,7 @@ def standardized(chunks: Chunks) -> tuple[Chunks, Any]:
 class _Moments:
     """Sums of weights, of differences to one sample, and of their squares.
 
-    Squares of differences to a sample do not lose the digits that those of large numbers do.
+    Squared differences to a sample do not suffer from cancellation, as squares of large numbers do.
     """
 
     origin: np.ndarray

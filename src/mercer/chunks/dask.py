@@ -30,7 +30,7 @@ class DaskChunks(Chunks):
     computed again from their source by Dask.
 
     Made by :func:`~mercer.chunks.stream`. Each call of a job uses one thread, so a worker should
-    have as many threads as it may use cores.
+    have one thread for each core.
 
     Parameters
     ----------
@@ -41,8 +41,8 @@ class DaskChunks(Chunks):
     lengths : list of int, optional
         Samples in each part; counted in one pass if they are not known.
     held : object
-        The collections behind the parts: what is persistent on a cluster is so as long as somebody
-        holds the collection itself.
+        The collections behind the parts: data persist on a cluster only as long as the collection
+        itself is referenced.
     """
 
     def __init__(
@@ -166,7 +166,7 @@ class DaskChunks(Chunks):
 
     @property
     def _lost(self) -> tuple[type[BaseException], ...]:
-        """What is raised where a job is gone with its workers, or was on its way to one of them."""
+        """The exceptions of a job that was lost with its workers."""
         if self.client is None:
             return ()
         from distributed import CancelledError, KilledWorker
@@ -317,5 +317,5 @@ def zipped(*chunks: Chunk) -> Chunk:
 
 
 def itself(chunk: Chunk) -> Chunk:
-    """The partition, for whoever wants to see it here."""
+    """The partition, fetched to this process."""
     return chunk

@@ -1,4 +1,4 @@
-"""Samples drawn at random in one pass over samples that nobody has counted."""
+"""Random samples drawn in one pass over samples whose number is not known."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SLACK = 1.5  # times as many as are wanted are held, before some of them are le
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """The samples with the smallest hashes, which are in random order of these.
+    """The samples with the smallest hashes, whose order is random.
 
     Attributes
     ----------
@@ -40,14 +40,14 @@ class Drawn:
         return len(self.hashes)
 
     def part(self, start: int, stop: int) -> Chunk:
-        """Those that come at these places when all are in order of their hashes."""
+        """The samples at these places in the order of their hashes."""
         order = np.argsort(self.hashes, kind="stable")
         return replace(self.chunk.rows(np.sort(order[start:stop])), start=0)
 
     def band(self, start: int, count: int | None = None) -> Band:
-        """A change that leaves samples from this place on: about as many, or all that there are.
+        """A change that keeps samples from this place on: about this many, or all that there are.
 
-        The place is at most the number of those drawn.
+        The place is at most the number of samples drawn.
         """
         if start < len(self):
             low = float(np.partition(self.hashes, start)[start]) if start else 0.0
@@ -59,10 +59,10 @@ class Drawn:
 
 
 def draw(chunks: Chunks, n: int, rng: Any = None) -> Drawn:
-    """Draw n samples without replacement, of any number of them, in one pass.
+    """Draw n samples without replacement in one pass, however many there are.
 
     They are those with the smallest hashes of their row numbers: the same for any size of chunks,
-    from a file, an array or a cluster. Those with the next hashes can be had in another pass
+    from a file, an array or a cluster. Another pass can return those with the next hashes
     (:meth:`Drawn.band`).
 
     Parameters

@@ -1,4 +1,4 @@
-"""One front door: whatever holds samples, as chunks."""
+"""The entry point: anything that holds samples, as chunks."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _kind(source: Any, format: str | None) -> str:
 
 
 def _format(source: Any) -> str | None:
-    """What the name of a file says is in it; None for what is no name of a file."""
+    """The format by the name of a file; None for anything that is not a file name."""
     several = isinstance(source, list | tuple) and bool(source)
     names = list(source) if several else [source]
     if not all(isinstance(name, str | PathLike) for name in names):

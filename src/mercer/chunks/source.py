@@ -15,20 +15,20 @@ from ..data import Data, is_frame, length
 from .base import Chunk, Chunks, no_samples
 
 COMPRESSED = (".gz", ".bz2", ".xz")
-BYTES = 16e6  # of a chunk, if nobody says how many rows it has
+BYTES = 16e6  # of a chunk, unless its number of rows is given
 
 
 class Source(Chunks):
-    """Chunks that come from somewhere outside.
+    """Chunks read from an external source.
 
-    A subclass reads: :meth:`_read` yields chunks, and nothing else is asked of it. What is the same
-    for all happens here: rows are numbered, every chunk is compared with the first, the first pass
-    looks for numbers that are not finite, and a source that has changed since then is noticed.
+    A subclass only has to read: :meth:`_read` yields chunks. Everything else is done here: rows are
+    numbered, every chunk is compared with the first, the first pass checks that numbers are finite,
+    and a source that has changed since then is rejected.
 
     Parameters
     ----------
     name : str
-        What errors call the source.
+        The name of the source in errors.
     paths : list of Path
         The files behind it, if there are any.
     """
@@ -40,7 +40,7 @@ class Source(Chunks):
 
     @abstractmethod
     def _read(self) -> Iterator[Chunk]:
-        """The chunks; their numbers are filled in."""
+        """The chunks; row numbers are filled in."""
 
     def __iter__(self) -> Iterator[Chunk]:
         if stamp(self.paths) != self._stamp:
@@ -78,12 +78,12 @@ class Source(Chunks):
 
 
 def stamp(paths: Iterable[Path]) -> list[tuple[int, int]]:
-    """Size and time of files: what tells that they were written to."""
+    """Size and time of files, which show whether they were written to."""
     return [(s.st_size, s.st_mtime_ns) for s in (path.stat() for path in paths)]
 
 
 def existing(path: Any) -> Path:
-    """A file or folder that is there."""
+    """A file or folder that must exist."""
     path = Path(path)
     if not path.exists():
         raise FileNotFoundError(f"there is no file {str(path)!r}.")
@@ -91,12 +91,12 @@ def existing(path: Any) -> Path:
 
 
 def rows_of_chunk(row_bytes: float) -> int:
-    """How many samples make a chunk of some megabytes."""
+    """The number of samples in a chunk of some megabytes."""
     return int(max(1024, BYTES // max(row_bytes, 1)))
 
 
 def described(chunk: Chunk, where: str) -> dict[str, str]:
-    """Columns and types, in words: those of all chunks have to agree."""
+    """Columns and types in words; they must be the same for all chunks."""
     for name, values in (("targets", chunk.y), ("weights", chunk.weight)):
         if values is not None and len(values) != len(chunk):
             raise ValueError(f"{where}: {len(chunk)} samples, but {len(values)} {name}.")

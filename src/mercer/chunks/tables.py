@@ -22,10 +22,10 @@ _NOTHING = [
     "", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-nan", "1.#IND", "1.#QNAN",
     "<NA>", "N/A", "NA", "NULL", "NaN", "None", "n/a", "nan", "null",
 ]  # fmt: skip  # as pandas reads them
-_WIDE = 40  # bytes that a value takes that is no number
+_WIDE = 40  # bytes of a value that is not a number
 _SEPARATORS = ",;\t|"
-_BLOCK = 1 << 20  # bytes of text that are read at a time: some dozens are there at once
-_PAGE = 1 << 20  # bytes of a column that are read at a time
+_BLOCK = 1 << 20  # bytes of text read at a time; some dozens of blocks exist at once
+_PAGE = 1 << 20  # bytes of a column read at a time
 
 
 class TableChunks(Source):
@@ -75,7 +75,7 @@ class TableChunks(Source):
 
     @abstractmethod
     def _batches(self) -> Iterator[Any]:
-        """Record batches of the columns wanted, of any size."""
+        """Record batches of the requested columns, of any size."""
 
     def _named(self, known: list[str]) -> list[str]:
         """The columns that have a role."""
@@ -198,7 +198,7 @@ class ParquetChunks(TableChunks):
                 )
 
     def _is_plain(self, fragment: Any) -> bool:
-        """Is this a Parquet file that holds the columns wanted as they are?"""
+        """Is this a Parquet file in which the requested columns are stored as they are?"""
         if not isinstance(fragment, _arrow("dataset").ParquetFileFragment):
             return False
         own = fragment.physical_schema
@@ -219,7 +219,7 @@ class ParquetChunks(TableChunks):
 class CsvChunks(TableChunks):
     """The rows of a text file with a header, separated by commas, semicolons, tabs or bars.
 
-    What a column holds is decided by the first megabytes: numbers or strings.
+    The first megabytes decide whether a column holds numbers or strings.
 
     Parameters
     ----------
@@ -306,7 +306,7 @@ def _arrow(part: str = "") -> Any:
 
 
 def _plain(kind: Any) -> Any:
-    """Dictionaries as what they stand for, decimals as floats; all else as it is."""
+    """Dictionaries replaced by their values, decimals by floats; everything else as it is."""
     types = _arrow().types
     if types.is_dictionary(kind):
         return kind.value_type
@@ -314,7 +314,7 @@ def _plain(kind: Any) -> Any:
 
 
 def _with_gaps(kind: Any) -> Any:
-    """Types that stay the same in pandas whether values are missing or not."""
+    """Types that are the same in pandas whether or not values are missing."""
     pa, plain = _arrow(), _plain(kind)
     if pa.types.is_boolean(plain):
         return pa.string()

@@ -1,4 +1,4 @@
-"""Several sources side by side: variables that were observed together, in files of their own."""
+"""Several sources side by side: paired variables from separate files."""
 
 from __future__ import annotations
 

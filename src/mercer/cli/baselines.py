@@ -40,7 +40,7 @@ class Constant:
 
 
 class Linear:
-    """The linear model beside a model of tables, with probabilities of its own."""
+    """The linear baseline of a model of tables, with its own probabilities."""
 
     def __init__(self, model: Any, X: Table, y: np.ndarray) -> None:
         self.model = model
@@ -67,7 +67,7 @@ def boosted(
     """scikit-learn's boosted trees with their defaults, on the columns that the model uses.
 
     They get a part of the budget of the model, or half of what the model left of it when it was
-    fitted in ``spent`` seconds. A few rounds tell how long all of them take; where that is too
+    fitted in ``spent`` seconds. A few rounds tell how long all of them take; if that takes too
     long, rounds or rows are left out, and ``told`` says so.
     """
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -84,7 +84,7 @@ def boosted(
     rows = _rows(model, X.iloc[some])
     trees = kind(categorical_features="from_dtype", random_state=0, warm_start=True)
     rounds = trees.max_iter
-    model._say(f"boosted trees on {part_of(len(some), len(X))}, to compare with")
+    model._say(f"boosted trees on {part_of(len(some), len(X))}, for comparison")
     with _threads(rows):
         first = clock()
         trees.set_params(max_iter=_TRIAL).fit(rows, y[some])
@@ -95,7 +95,9 @@ def boosted(
             trees.set_params(max_iter=_TRIAL + more).fit(rows, y[some])
     told = []
     if len(some) < len(X):
-        told.append(f"boosted trees saw {part_of(len(some), len(X))}, as the budget allows")
+        told.append(
+            f"boosted trees were fitted to {part_of(len(some), len(X))}, as the budget allows"
+        )
     if trees.n_iter_ == trees.max_iter < rounds:
         told.append(
             f"boosted trees were stopped after {trees.n_iter_} of {rounds} rounds, as the budget "
@@ -129,7 +131,7 @@ def _threads(rows: Table) -> Any:
 
 
 def _rows(model: Any, X: Table) -> Table:
-    """Numbers with their gaps, labels as categories, what the letters of texts have in common."""
+    """Numbers with gaps, labels as categories, and coordinates from the letters of texts."""
     pd = pandas()
     table = tidy(X, model.roles_, model.styles_)
     encoded = encode(model.parts_, table)

@@ -1,4 +1,4 @@
-"""``mercer bench``: how fast the library is on this machine, beside scikit-learn."""
+"""``mercer bench``: the speed of the library on this machine, compared with scikit-learn."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .output import as_json, entry, grid
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What ``mercer bench`` understands."""
+    """The arguments of ``mercer bench``."""
     parser.add_argument(
         "--rows", type=whole(100), default=3000, metavar="N", help="(default: 3000)"
     )

@@ -22,8 +22,8 @@ from .baselines import Constant, Linear, boosted
 class Classification:
     """What ``mercer fit`` found out about labels.
 
-    ``trained`` was fitted to the rows that were not held out, and the scores are its own;
-    ``model`` is the same fitted again to all ``rows``.
+    ``trained`` was fitted to the rows that were not held out, and has these scores; ``model`` is
+    the same model fitted again to all ``rows``.
     """
 
     model: TableClassifier

@@ -25,7 +25,7 @@ from .output import as_json, entry, grid, number, say
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What ``mercer compare`` understands."""
+    """The arguments of ``mercer compare``."""
     several = {"type": names, "metavar": "A,B", "help": "one or more columns to predict"}
     kernels = {"nargs": "+", "help": "kernels to compare with those that are chosen"}
     add_table(parser, target=several, kernel=kernels)
@@ -34,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    """Do what the arguments say."""
+    """Run the command."""
     check_share(args.test_size)
     if not args.test_size:
         raise ValueError("--test-size must be above 0: models are compared on held-out rows.")

@@ -12,7 +12,7 @@ from .output import entry
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What ``mercer demo`` understands."""
+    """The arguments of ``mercer demo``."""
     add = parser.add_argument
     add("--folder", default="mercer-demo", metavar="DIR", help="(default: mercer-demo)")
     add("--budget", default="20 s", metavar="TIME", help="for the fit (default: 20 s)")

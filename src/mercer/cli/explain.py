@@ -18,7 +18,7 @@ _WIDE = 40  # characters of a value
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What ``mercer explain`` understands."""
+    """The arguments of ``mercer explain``."""
     add = parser.add_argument
     add(
         "kernel",
@@ -37,7 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    """Do what the arguments say."""
+    """Run the command."""
     path = Path(args.kernel)
     if path.suffix == ".mercer":
         check_file(path)

@@ -28,15 +28,15 @@ from .arguments import budget, names, positive_numbers, rank, whole
 from .baselines import Constant, Linear, boosted
 from .output import as_json, check_out, command, entry
 
-_IN_MEMORY = 5  # how much larger a table is in memory, with what is computed, than as text
-_READ = 3e7  # bytes of text that are read into memory in a second, about
-BUDGET = "1 min"  # unless another one is asked for
+_IN_MEMORY = 5  # memory for a table and computations, relative to its size as text
+_READ = 3e7  # bytes of text read per second, approximately
+BUDGET = "1 min"  # the default
 _NAMED = 12  # columns that an error lists
 _TINY = 1e6  # bytes that every machine can read
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What ``mercer fit`` understands."""
+    """The arguments of ``mercer fit``."""
     add = parser.add_argument
     add_table(parser)
     add("--alphas", type=positive_numbers, metavar="X,Y", help="penalties to try")
@@ -67,7 +67,7 @@ def add_table(
     kernel: dict | None = None,
     timed: bool = True,
 ) -> None:
-    """What all commands understand that learn from a table; some take other targets or kernels."""
+    """Arguments of all commands that learn from a table; some have other targets or kernels."""
     add = parser.add_argument
     add("table", metavar="TABLE", help="a .csv, .tsv or .parquet file, one row per sample")
     one = {"metavar": "COL", "help": "the column to predict"}
@@ -95,15 +95,15 @@ def add_table(
             "--budget",
             type=budget,
             metavar="TIME",
-            help=f"the approximate total time on an idle machine (default: {BUDGET}, beside the "
-            "time of reading a large table twice)",
+            help=f"the approximate total time on an idle machine (default: {BUDGET}, plus the "
+            "time to read a large table twice)",
         )
     add("--memory", metavar="SIZE", help='for kernel matrices: "2 GB" (default: half the free)')
     add("--seed", type=whole(0), default=0, metavar="N", help="random seed (default: 0)")
 
 
 def run(args: Namespace) -> None:
-    """Do what the arguments say."""
+    """Run the command."""
     from .summary import classification_summary, outcome, summary
 
     start = time.perf_counter()
@@ -149,7 +149,7 @@ def run(args: Namespace) -> None:
 
 
 def check_target(args: Namespace) -> None:
-    """Without a target, say which columns there are."""
+    """An error that lists the columns if there is no target."""
     if args.target:
         return
     if is_large(args):
@@ -162,7 +162,7 @@ def check_target(args: Namespace) -> None:
 
 
 def is_large(args: Namespace) -> bool:
-    """Would the table, read as a whole, take more memory than there is, or most of the time?"""
+    """Would reading the whole table take more memory than there is, or most of the time?"""
     path = Path(args.table)
     if not path.is_file() or path.suffix.lower() == ".zip":
         return False
@@ -175,7 +175,7 @@ def is_large(args: Namespace) -> bool:
 
 
 def _is_packed(path: Path) -> bool:
-    """Does a file hold more than its size tells, in columns or compressed?"""
+    """Is a file larger in memory than its size suggests, because of its format or compression?"""
     return kind_of(path) not in (".csv", ".tsv", ".txt") or path.suffix.lower() != kind_of(path)
 
 
@@ -185,7 +185,7 @@ def budget_of(args: Namespace) -> float:
 
 
 def model_options(args: Namespace) -> dict[str, Any]:
-    """What a model takes, from arguments; rejected before a table is read."""
+    """Parameters of a model from arguments, checked before a table is read."""
     return {
         "kernel": None if args.kernel is None else parse(args.kernel),
         "plan": None if args.memory is None else Plan(memory=args.memory),
@@ -194,7 +194,7 @@ def model_options(args: Namespace) -> dict[str, Any]:
 
 
 def _less_reading(args: Namespace) -> str | float:
-    """What is left of a budget when the table has been read, which depends on its size alone."""
+    """What is left of a budget after reading the table, by its size alone."""
     if is_large(args):
         from .large import Reading
 
@@ -228,7 +228,7 @@ def fitter(task: str) -> Any:
 
 
 def hints(table: Table, target: str, task: str) -> list[str]:
-    """What to ask for if the target was taken for the wrong thing."""
+    """Which option to use if the task was inferred wrongly."""
     few = few_whole_numbers(table, target)
     if task == "regression" and few:
         return [
@@ -242,10 +242,10 @@ def hints(table: Table, target: str, task: str) -> list[str]:
 
 @dataclass
 class Fit:
-    """What ``mercer fit`` found out.
+    """The result of ``mercer fit``.
 
-    ``trained`` was fitted to the rows that were not held out, and the scores are its own;
-    ``model`` is the same fitted again to all ``rows``.
+    ``trained`` was fitted to the rows that were not held out, and has these scores; ``model`` is
+    the same model fitted again to all ``rows``.
     """
 
     model: TableRegressor
@@ -262,7 +262,7 @@ class Fit:
 
     @property
     def held(self) -> int:
-        """How many rows were held out."""
+        """The number of held-out rows."""
         return 0 if self.held_out is None else len(self.held_out)
 
 

@@ -11,7 +11,7 @@ from .arguments import whole
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What ``mercer lab`` understands."""
+    """The arguments of ``mercer lab``."""
     parser.add_argument(
         "picture",
         nargs="?",

@@ -1,4 +1,4 @@
-"""``mercer fit`` on files that are read in passes: for lack of memory, or of time."""
+"""``mercer fit`` on files that are read in passes, to save memory or time."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ from .fit import Fit, budget_of, number_scores, selection_options, task_of
 from .output import say
 
 MOST_HELD = 20_000  # rows held out
-_READ, _PACKED = 1.5e8, 6e7  # bytes of a file that a pass reads in a second, plain or compressed
-_UNPACKED = 3  # times as much as a compressed text
-_FEWEST = 4  # times of a pass that a budget must have for two of them
-_CHUNKS = 50  # chunks would fill the memory asked for: readers hold some, and copies of them
-_LEAST, _MOST = 1000, 20_000  # rows of a chunk where memory is asked for
+_READ, _PACKED = 1.5e8, 6e7  # bytes of a file that a pass reads per second, plain or compressed
+_UNPACKED = 3  # times the size of compressed text
+_FEWEST = 4  # a budget of fewer passes allows only one
+_CHUNKS = 50  # chunks that would fill the memory limit: readers hold some, with copies
+_LEAST, _MOST = 1000, 20_000  # rows of a chunk under a memory limit
 
 
 class Reading(NamedTuple):
-    """The time of passes over a file, and what is left of the budget: all in seconds."""
+    """The time of passes over a file, and what is left of the budget, in seconds."""
 
     each: float
     passes: int
@@ -42,7 +42,7 @@ class Reading(NamedTuple):
 
     @classmethod
     def of(cls, args: Namespace) -> Reading:
-        """Two passes, beside the budget if that was not asked for; one if it is short."""
+        """Two passes, in addition to the budget if that is the default; one if it is short."""
         path, whole = Path(args.table), budget_of(args)
         compressed = path.suffix.lower() != kind_of(path)
         each = path.stat().st_size / (_PACKED if compressed else _READ)
@@ -54,12 +54,12 @@ class Reading(NamedTuple):
 
     @property
     def whole(self) -> float:
-        """With all that is done between."""
+        """The total, with everything done between passes."""
         return self.passes * self.each + self.left
 
 
 def chunks_of(args: Namespace) -> Chunks:
-    """The file in chunks, which are smaller where little memory is asked for."""
+    """The file in chunks, which are smaller if the memory limit is low."""
     columns = args.features and [name for name in args.features if name != args.target]
     missing = "keep" if args.missing == "use" else args.missing
     options: dict[str, Any] = {"target": args.target, "columns": columns, "missing": missing}
@@ -71,7 +71,7 @@ def chunks_of(args: Namespace) -> Chunks:
 
 
 def first_rows(args: Namespace) -> tuple[Table, int]:
-    """The first rows of a file, and about how many there are in all."""
+    """The first rows of a file, and about how many rows it has."""
     chunks = chunks_of(args)
     first = next(iter(chunks))
     size = Path(args.table).stat().st_size
@@ -80,7 +80,7 @@ def first_rows(args: Namespace) -> tuple[Table, int]:
 
 
 def fit_large(args: Namespace, options: dict[str, Any]) -> tuple[Table, str, Any]:
-    """Some rows of the file, the task, and what was found out."""
+    """Some rows of the file, the task, and the result."""
     start = perf_counter()
     share = held_share(args.test_size, 2)
     chosen, quiet = selection_options(args), not options["verbose"]
@@ -121,7 +121,7 @@ def fit_large(args: Namespace, options: dict[str, Any]) -> tuple[Table, str, Any
 def _judged(
     model: Any, sample: Chunk, held: Chunk, task: str, spent: float | None
 ) -> tuple[dict, Any, Any, list[str]]:
-    """Scores on the rows held out; what the model is compared with has seen the sample."""
+    """Scores on held-out rows; baselines are fitted to the sample."""
     from sklearn.metrics import confusion_matrix
 
     numeric = task == "regression"
@@ -147,7 +147,7 @@ def _judged(
 
 
 def _known(model: Any, chunk: Chunk, numeric: bool) -> tuple[Table, np.ndarray]:
-    """Rows with a target that the model has learned to predict."""
+    """Rows whose target the model can predict."""
     y: Any = np.asarray(chunk.y)
     y = y.astype(float) if numeric else y.astype(model.classes_.dtype)
     known = np.isfinite(y) if numeric else np.isin(y, model.classes_)

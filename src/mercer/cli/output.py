@@ -28,7 +28,7 @@ def printable(text: str) -> str:
 
 
 def say(text: str, quiet: bool = False) -> None:
-    """What is being done now, for whoever waits for it."""
+    """Report what is being done."""
     if not quiet:
         print(f"mercer: {printable(text)} ...", file=sys.stderr, flush=True)
 
@@ -46,11 +46,11 @@ def check_out(path: str | Path, what: str) -> None:
     if not path.parent.is_dir():
         raise FileNotFoundError(f"there is no folder {str(path.parent)!r} for {what}.")
     if not os.access(path.parent, os.W_OK):
-        raise PermissionError(f"nothing may be written to {str(path.parent)!r}; choose another.")
+        raise PermissionError(f"{str(path.parent)!r} is not writable; choose another folder.")
 
 
 def entry(heading: str, *paragraphs: str) -> str:
-    """Paragraphs beside a heading in the margin, wrapped."""
+    """Wrapped paragraphs, with a heading in the margin."""
     indent = " " * _MARGIN
     lines = []
     for i, text in enumerate(paragraphs):

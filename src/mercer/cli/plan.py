@@ -1,4 +1,4 @@
-"""``mercer plan``: what a fit would do and cost, before it is done."""
+"""``mercer plan``: what a fit would do and cost."""
 
 from __future__ import annotations
 
@@ -37,13 +37,13 @@ _TRIED = 20_000  # rows of a table that a kernel is tried on
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What ``mercer plan`` understands."""
+    """The arguments of ``mercer plan``."""
     add_table(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def run(args: Namespace) -> None:
-    """Do what the arguments say."""
+    """Run the command."""
     options = model_options(args)
     check_target(args)
     large = is_large(args)

@@ -26,7 +26,7 @@ _LARGE = 1e8  # bytes of a file that is not read as a whole
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What ``mercer predict`` understands."""
+    """The arguments of ``mercer predict``."""
     add = parser.add_argument
     add("model", metavar="MODEL", help="a model file written by mercer fit")
     add("table", metavar="TABLE", help="a table with the columns the model was fitted to")
@@ -41,7 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    """Do what the arguments say."""
+    """Run the command."""
     if args.out not in (None, "-"):
         check_out(args.out, "the predictions")
     pandas()  # which the model needs too
@@ -93,7 +93,7 @@ def _in_passes(path: str) -> bool:
 
 
 def _written(model: TableModel, args: Namespace, detail: bool) -> int:
-    """Predict chunk by chunk, and write each before the next; the rows without a prediction."""
+    """Predict and write chunk by chunk; returns the number of rows without a prediction."""
     missing, rows, warned = 0, 0, set[str]()
     chunks = stream(args.table, columns=list(model.roles_), missing="keep", **_strings(model, args))
     bars = sys.stderr.isatty()
@@ -126,26 +126,26 @@ def _samples(chunk: Chunk) -> Table:
 
 
 def _strings(model: TableModel, args: Namespace) -> dict[str, Any]:
-    """Columns that are read as they are written, where a file does not say what they hold."""
+    """Columns to read as strings, if the file does not declare types."""
     if kind_of(Path(args.table)) in (".parquet", ".pq"):
         return {}
     return {"strings": strings_of(model)}
 
 
 def strings_of(model: TableModel) -> list[str]:
-    """Columns in which a model has not seen plain numbers."""
+    """Columns that did not hold plain numbers when the model was fitted."""
     return [*(name for name, role in model.roles_.items() if role != "number"), *model.styles_]
 
 
 def read_for(model: Any, path: str) -> Table:
-    """A table for a model; one of tables reads numbers only where it has seen plain ones."""
+    """A table for a model of tables: only columns that held plain numbers are read as numbers."""
     if not isinstance(model, TableModel):
         return read_table(path)
     return read_table(path, strings_of(model))
 
 
 def saved(path: str) -> Any:
-    """What a file of mercer holds."""
+    """The object in a mercer file."""
     check_file(Path(path))
     if kind_of(Path(path)) in TABLES:
         raise ValueError(f"{path} is a table; the model comes first, and then the table.")
@@ -153,7 +153,7 @@ def saved(path: str) -> Any:
 
 
 def load_model(path: str) -> TableModel:
-    """A model that mercer fit wrote."""
+    """A model written by mercer fit."""
     model = saved(path)
     if not isinstance(model, TableModel):
         raise ValueError(
@@ -164,7 +164,7 @@ def load_model(path: str) -> TableModel:
 
 
 def unread(model: TableModel, table: Table) -> list[str]:
-    """Columns that a model reads as numbers or dates, and that hold something else here."""
+    """Columns that should hold numbers or dates for the model, but hold something else here."""
     require(table, model.roles_)
     kinds = {"number": "numbers", "date": "dates"}
     found = []
@@ -177,14 +177,15 @@ def unread(model: TableModel, table: Table) -> list[str]:
         lost = np.flatnonzero(given & one.isna().to_numpy())
         if len(lost):
             found.append(
-                f"{name!r} holds {kinds[role]}, as the model has seen it; {values.iloc[lost[0]]!r} "
-                f"and the like, {len(lost)} of {count(len(table), 'row')}, count as missing."
+                f"{name!r} held {kinds[role]} when the model was fitted; values such as "
+                f"{values.iloc[lost[0]]!r}, in {len(lost)} of {count(len(table), 'row')}, count as "
+                f"missing."
             )
     return found
 
 
 def _stdout() -> Any:
-    """For a terminal its own encoding; a file or pipe gets UTF-8, as a file of --out does."""
+    """A terminal keeps its own encoding; files and pipes get UTF-8, as with --out."""
     return sys.stdout if sys.stdout.isatty() else getattr(sys.stdout, "buffer", sys.stdout)
 
 

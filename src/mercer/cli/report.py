@@ -22,7 +22,7 @@ from .predict import read_for, saved
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What ``mercer report`` understands."""
+    """The arguments of ``mercer report``."""
     add = parser.add_argument
     add("model", metavar="MODEL", help="a model file written by mercer fit or mercer.save")
     add("table", metavar="TABLE", help="the table it was fitted to, with the target")
@@ -43,7 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    """Do what the arguments say."""
+    """Run the command."""
     pandas()
     out = Path(args.out or Path(args.model).with_suffix(".html").name)
     check_out(out, "the page")

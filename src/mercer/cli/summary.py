@@ -1,4 +1,4 @@
-"""What ``mercer fit`` says when it is done."""
+"""The summary printed by ``mercer fit``."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def _verdict(scores: dict[str, float], what: str, model: Any) -> list[str]:
 
 
 def _nothing_learned(plain: str, given: bool) -> str:
-    """What to say where a constant does as well."""
+    """The message if a constant does as well."""
     if plain == "majority":
         return (
             "always predicting the most frequent class is as accurate: look at the balanced "

@@ -28,7 +28,7 @@ _TAIL = 0.002  # share of values on either side that a histogram leaves out
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What ``mercer test`` understands."""
+    """The arguments of ``mercer test``."""
     kinds = parser.add_subparsers(dest="kind", metavar="KIND", required=True)
     two = kinds.add_parser("two-sample", help="do two tables come from the same distribution?")
     two.add_argument("first", metavar="A", help="a .csv, .tsv or .parquet file, one row per sample")
@@ -63,7 +63,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    """Do what the arguments say."""
+    """Run the command."""
     if args.plot is not None:
         check_out(args.plot, "the picture")
     args.task(args)

@@ -30,7 +30,7 @@ _ROWS = 1000  # of the table that are used
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What ``mercer tune`` understands."""
+    """The arguments of ``mercer tune``."""
     add_table(parser, kernel={"required": True, "help": "the kernel, with starting values"},
               timed=False)  # fmt: skip
     parser.add_argument("--rows", type=whole(5), default=_ROWS, metavar="N", help="(default: 1000)")
@@ -38,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> None:
-    """Do what the arguments say."""
+    """Run the command."""
     check_target(args)
     start, kernel = time.perf_counter(), parse(args.kernel)
     table = read_table(args.table)

@@ -1,4 +1,4 @@
-"""``mercer warm-up``: all compiled loops ahead of time, for containers and impatient people."""
+"""``mercer warm-up``: compile all loops ahead of time, for containers or a fast first call."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TREES = ["(S (NP dogs) (VP bark))", "(S (NP (D a) (N cat)) (VP sleeps))", "(S (
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """What ``mercer warm-up`` understands."""
+    """The arguments of ``mercer warm-up``."""
     parser.add_argument("--quiet", action="store_true", help="no progress bar")
 
 
@@ -41,7 +41,7 @@ def run(args: Namespace) -> None:
 
 
 def _jobs() -> list[tuple[str, Callable[[], Any]]]:
-    """Small problems that call all loops, with the types that they usually get."""
+    """Small problems that call all loops with their usual types."""
     import mercer as m
 
     rng = np.random.default_rng(0)

@@ -1,4 +1,4 @@
-"""What a fitted model has learned about trees and graphs: which of their nodes count."""
+"""What a fitted model has learned about trees and graphs: which nodes matter."""
 
 from __future__ import annotations
 

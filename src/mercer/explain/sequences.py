@@ -1,7 +1,7 @@
-"""What a fitted model has learned about strings: which k-mers or words count, and where.
+"""What a fitted model has learned about strings: which k-mers or words matter, and where.
 
-With a kernel of explicit features, f(x) is a sum over the windows of x. What each window adds is
-divided among the places that it looks at, so that the weights of the places add up to f(x).
+With a kernel of explicit features, f(x) is a sum over the windows of x. The contribution of each
+window is divided among the places it uses, so that the weights of the places add up to f(x).
 """
 
 from __future__ import annotations
@@ -58,14 +58,14 @@ def kmer_weights(
         Which function of a model with several: of more than two classes, the pair of classes in
         the order of ``decision_function_shape="ovo"``.
     column : label, optional
-        The column of the strings, where kernels look at strings in several of them.
+        The column of the strings, if kernels use several columns of strings.
 
     Returns
     -------
     list of KmerWeight
         Sorted by size. The weight is what one more occurrence adds to the decision, for a
         normalised kernel before it is divided by the norm of the features. With mismatches or
-        gaps a k-mer has the weights of all features that it shows.
+        gaps a k-mer has the weights of all features that it matches.
 
     Examples
     --------

@@ -72,9 +72,9 @@ def function_of(model: Any, output: int) -> RKHSFunction:
 def by_column(
     f: RKHSFunction, column: Hashable, fits: Callable[[Kernel], bool], what: str
 ) -> list[Term]:
-    """The terms of f that look at one column of a table, or at samples that are no tables.
+    """The terms of f that use one column of a table, or samples that are not tables.
 
-    ``fits`` says which kernels can be explained, and ``what`` what they look at. There must be some
+    ``fits`` says which kernels can be explained, and ``what`` names their data. There must be some
     in that column, and no others; other columns do not matter.
     """
     found: dict[Any, list[Term]] = {}

@@ -1,7 +1,7 @@
-"""What a fitted model has learned about trees: which nodes of a tree count, and which fragments.
+"""What a fitted model has learned about trees: which nodes and fragments matter.
 
-A kernel on trees is a sum over pairs of nodes, so f(x) is a sum over the nodes of x. What a node
-adds are the weights of the fragments of x of which it is the root.
+A kernel on trees is a sum over pairs of nodes, so f(x) is a sum over the nodes of x. A node
+contributes the weights of the fragments of x of which it is the root.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ def _brackets(fragment: Any) -> str:
 
 
 def _terms(f: Any, column: Hashable) -> list[Term]:
-    """The terms of f that look at the trees of a column."""
+    """The terms of f that use the trees of a column."""
     terms = by_column(f, column, lambda kernel: isinstance(kernel, TreeKernel), "trees")
     if not terms:
         raise _refusal(f.kernel)

@@ -23,7 +23,7 @@ COLUMNS = 2**57
 def label_codes(labels: Iterable[Any], owner: str) -> np.ndarray:
     """An int64 code in [1, 2^57) for each label, that depends on the label only.
 
-    ``owner`` is who wants to know, for errors. It pays to ask for each label once.
+    ``owner`` is the caller, for errors. Pass each distinct label once.
 
     Examples
     --------
@@ -49,7 +49,7 @@ def integer_codes(labels: np.ndarray) -> np.ndarray:
 
 
 def _name(x: Any, owner: str) -> int | str:
-    """What tells a label apart: itself if a whole number, else a text with its kind in front."""
+    """The identity of a label: itself if a whole number, else a text with its kind in front."""
     if isinstance(x, str):
         return "str:" + x
     if isinstance(x, tuple):

@@ -1,4 +1,4 @@
-"""Gram operators: where a kernel matrix lives, and how to multiply with it."""
+"""Gram operators: how a kernel matrix is stored, and how to multiply with it."""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ from .base import Gram
 
 
 class Wrapped(Gram):
-    """Another operator, changed: it lives where that lives, and takes the memory of that."""
+    """A changed operator: on the same device, and in the memory of the original."""
 
     words: ClassVar[str]  # what was done to it
 

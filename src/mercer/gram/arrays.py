@@ -1,4 +1,4 @@
-"""Where the vectors of iterations live: beside the operator that multiplies them.
+"""Where the vectors of iterations are stored: on the device of their operator.
 
 A solver written for these few functions, operators (``+ * @``) and slices runs on arrays of NumPy,
 and on tensors of a device (:class:`~mercer.gram.device.arrays.DeviceArrays`) whose operator

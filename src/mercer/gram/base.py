@@ -67,7 +67,7 @@ class Gram(Shown, ABC):
 
     @property
     def arrays(self) -> Arrays:
-        """Where vectors of iterations with this operator live (:mod:`mercer.gram.arrays`)."""
+        """Where vectors of iterations with this operator are stored (:mod:`mercer.gram.arrays`)."""
         return HOST_ARRAYS
 
     @abstractmethod
@@ -103,7 +103,7 @@ class Gram(Shown, ABC):
     def stream(
         self, y: Any = None, weights: np.ndarray | None = None, intercept: bool = False
     ) -> StreamedPhi:
-        """The features of a ``streamed`` K, beside targets and weights, for solvers by passes.
+        """The features of a ``streamed`` K, with targets and weights, for solvers that make passes.
 
         Without y, these are those that come with the samples.
         """
@@ -122,8 +122,8 @@ class Gram(Shown, ABC):
     def slopes(self, left: Any, right: Any, own: np.ndarray) -> np.ndarray | None:
         """sum_ij W_ij dk(x_i, x_j)/dtheta for a symmetric W = L R' + diag(own).
 
-        L and R live where vectors of the operator do. None where there is no quicker way than
-        tile by tile (:func:`mercer.gram.tiles.contract`).
+        L and R are on the device of the operator. None where there is no quicker way than tile by
+        tile (:func:`mercer.gram.tiles.contract`).
         """
         return None
 
@@ -138,7 +138,7 @@ class Gram(Shown, ABC):
         return SubsetGram(self, index)
 
     def span(self) -> Span | None:
-        """A few samples that stand for all in any sum_i c_i k(x_i, .); None if all are needed."""
+        """A few samples that can replace all in any sum_i c_i k(x_i, .); None if all are needed."""
         return None
 
     def diag(self) -> np.ndarray:
@@ -161,7 +161,7 @@ class Gram(Shown, ABC):
         return False
 
     def whole(self, what: str, nbytes: float | None = None) -> Any:
-        """As :meth:`dense`, in double precision, where vectors of this operator live."""
+        """As :meth:`dense`, in double precision, on the device of this operator."""
         return np.ascontiguousarray(self.dense(what, nbytes), dtype=np.float64)
 
     def factored(self, noise: float | np.ndarray) -> Any:

@@ -36,7 +36,7 @@ class ImplicitGram(Gram):
     chunks : Chunks
         The samples.
     few : data
-        Some of them, from which samples are taken that stand for all.
+        Some of them, from which representatives of all are chosen.
     workers : int, optional
         The number of threads.
     device, precision : str
@@ -190,7 +190,7 @@ class StreamedLandmarks(LandmarkSpan):
 
 
 class FewSpan(SampleSpan):
-    """Samples that stand for all, looked for among a few."""
+    """Samples that span all features, chosen among a few."""
 
     def __init__(self, gram: ImplicitGram, few: LowRankGram) -> None:
         super().__init__(few)
@@ -209,7 +209,7 @@ class FewSpan(SampleSpan):
 def columns_of(
     kernel: Any, few: Data, device: str = "cpu", precision: str | None = None
 ) -> tuple[Columns, Factor | None]:
-    """What samples are compared with, and the factor that makes features of it."""
+    """The samples to compare with, and the factor that turns kernel values into features."""
     if isinstance(kernel, Nystrom):
         if device != "cpu":
             from .device.landmarks import landmark_columns

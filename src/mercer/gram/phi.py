@@ -236,7 +236,7 @@ class Draw:
     seed: int
 
     def __call__(self, chunk: Chunk) -> tuple[Chunk, np.ndarray]:
-        """None of them, often."""
+        """The result is often empty."""
         odds = np.empty(len(chunk))
         host = self.scores.columns.device == "cpu"
         for rows in slices(len(chunk), _STRIP if host else _DEVICE_STRIP):

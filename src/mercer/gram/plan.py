@@ -1,4 +1,4 @@
-"""Where and how a Gram matrix lives: chosen from its size, the memory and the cores, out loud."""
+"""How a Gram matrix is stored: chosen from its size, memory and cores, with the reason."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .implicit import ImplicitGram
 from .stored import DenseGram, LowRankGram, TiledGram
 from .tiles import cores, in_flight
 
-_TINY = 1e7  # bytes up to which nobody asks how much memory is free, which takes longer than K
+_TINY = 1e7  # up to these bytes the free memory is not checked, which takes longer than K
 STORAGE: dict[str, type[Gram]] = {"dense": DenseGram, "tiled": TiledGram, "lowrank": LowRankGram}
 _STREAMED = "streamed"
 _MOST_FEATURES = 1e5  # of a kernel's own, that are streamed as they are
@@ -106,7 +106,7 @@ class Plan(Params):
     TiledGram: 1000 x 1000 would take 8 MB stored, over the budget of 1 MB, so K is computed tile
     by tile whenever it is used.
     >>> print(Plan(rank=50).explain(Gaussian(), X))
-    LowRankGram: asked for by rank=50: K is approximated by at most 50 features, from landmarks that
+    LowRankGram: requested by rank=50: K is approximated by at most 50 features, from landmarks that
     pivoted Cholesky chooses.
     """
 
@@ -135,7 +135,7 @@ class Plan(Params):
 
     @property
     def few(self) -> float | None:
-        """How many features are asked for, at most; None if kernels are taken as they are."""
+        """The maximum number of features requested; None if kernels are not approximated."""
         return self.rank if self.features is None else self.features.n
 
     def exact(self) -> Self:
@@ -143,7 +143,7 @@ class Plan(Params):
         return self.replace(rank=None, features=None)
 
     def beside(self, doubles: int) -> Self:
-        """The same plan for a solver that holds so many matrices of doubles at once, K included.
+        """The same plan for a solver that holds this many matrices of doubles at once, K included.
 
         K is then stored only where there is room for all of them.
         """
@@ -203,7 +203,7 @@ class Plan(Params):
     def streams(self, kernel: Kernel, X: Data) -> bool:
         """Are features computed in each pass over the samples?
 
-        Where that was asked for, samples are not in memory, or features do not fit in.
+        If requested, if samples are not in memory, or if features do not fit.
         """
         if isinstance(X, Chunks) or self.storage == _STREAMED:
             return True
@@ -215,7 +215,7 @@ class Plan(Params):
         return nbytes > _TINY and nbytes > self.room
 
     def device_for(self, kernel: Any, X: Data) -> str:
-        """Where values of this kernel, or of the one that landmarks stand for, are computed."""
+        """The device for values of this kernel, or of the one that landmarks approximate."""
         if self.device == HOST:
             return HOST
         inner = kernel.kernel if isinstance(kernel, Nystrom) else kernel
@@ -226,7 +226,7 @@ class Plan(Params):
         return self.device if computes(self.device, inner, first, why) else HOST
 
     def _bytes_of_features(self, X: Data) -> float:
-        """What features take that are stored, with a copy that solvers make of them."""
+        """The memory of stored features, with the copy that solvers make of them."""
         return 16.0 * length(X) * max(self.few or 0, 1)
 
     def _streamed(self, kernel: Kernel, X: Data) -> Gram:
@@ -257,7 +257,7 @@ class Plan(Params):
         return gram
 
     def _some(self, chunks: Chunks) -> Data:
-        """Samples from which landmarks are chosen: neither all nor n x M numbers are needed."""
+        """Samples from which landmarks are chosen; not all are needed, nor n x M numbers."""
         m = max(int(self.few or 1), 1)
         least, most = (count * m for count in _PER_FEATURE)
         room = _SHARE * self.limit / (8.0 * m)  # for columns of K at these samples
@@ -268,7 +268,7 @@ class Plan(Params):
         if isinstance(X, Chunks | np.memmap):
             why = "samples are not in memory"
         elif self.storage == _STREAMED:
-            why = "asked for by storage='streamed'"
+            why = "requested by storage='streamed'"
         else:
             why = (
                 f"features of {length(X)} samples would take "
@@ -282,7 +282,7 @@ class Plan(Params):
         return f"ImplicitGram: {why}, so {how}, which are computed in each pass and never stored."
 
     def _approximates(self, kernel: Kernel, P: Data) -> bool:
-        """Are fewer features asked for than the kernel has on these data?"""
+        """Are fewer features requested than the kernel has on these data?"""
         if self.rank is not None and self.features is not None:
             raise ValueError(
                 "rank and features are two ways to specify the approximation: give "
@@ -294,13 +294,13 @@ class Plan(Params):
         return count is None or count > self.few >= 1
 
     def through(self, kernel: Kernel) -> Kernel:
-        """The approximation of a kernel that is asked for; it waits for data."""
+        """The requested approximation of a kernel; ``resolve`` sets what depends on data."""
         if self.features is not None:
             return self.features.approximate(kernel)
         return Nystrom(kernel, rank=self.rank)
 
     def _through(self) -> str:
-        """What K is approximated by, in words."""
+        """The approximation of K, in words."""
         if self.features is not None:
             return f"K is approximated by {self.features.words()}"
         size = f"at most {self.rank} features"
@@ -320,7 +320,7 @@ class Plan(Params):
                 f'storage={show(self.storage)} excludes; use storage="lowrank".'
             )
         if self._approximates(kernel, P):
-            return LowRankGram, f"LowRankGram: asked for by {asked}: {self._through()}."
+            return LowRankGram, f"LowRankGram: requested by {asked}: {self._through()}."
         count = kernel.n_features(P)
         here = self.device == HOST or self.storage != "auto" or kernel.features_pay(P)
         if not here:
@@ -336,7 +336,7 @@ class Plan(Params):
             )
         if self.storage != "auto":
             chosen = STORAGE[self.storage] if isinstance(self.storage, str) else self.storage
-            return chosen, f"{chosen.__name__}: asked for by storage={show(self.storage)}."
+            return chosen, f"{chosen.__name__}: requested by storage={show(self.storage)}."
         finite = count is not None and kernel.features_pay(P)
         if budget == np.inf and not finite:
             return DenseGram, "DenseGram: small enough to be stored in any case."
@@ -362,7 +362,7 @@ class Plan(Params):
             )
         taken = f"{memory_words(nbytes)} stored"
         if nbytes <= budget:
-            taken = f"{memory_words(needs)} stored, with what is computed beside it"
+            taken = f"{memory_words(needs)} stored, including the tiles and factors beside it"
         return TiledGram, (
             f"TiledGram: {size} would take {taken}, over the budget of {memory_words(budget)}, "
             f"so K is computed tile by tile whenever it is used."
@@ -383,7 +383,7 @@ LEAN = Plan(memory=1)  # one byte: K is a product of features or computed in til
 
 
 def _sparse_bytes(kernel: Kernel, P: Data) -> float:
-    """What a sparse feature map would take, judged by a few samples; infinite for a dense one.
+    """The memory of a sparse feature map, estimated from a few samples; infinite for a dense one.
 
     Rows of a product of sparse maps have as many entries as those of both factors multiplied.
     """

@@ -1,4 +1,4 @@
-"""The matrix of polyharmonic splines, positive definite only beside polynomials."""
+"""The matrix of polyharmonic splines, positive definite only on the complement of polynomials."""
 
 from __future__ import annotations
 

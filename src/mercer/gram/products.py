@@ -1,4 +1,4 @@
-"""K for very many products: in a precision of its own, its tiles kept as far as memory goes."""
+"""K for very many products: in its own precision, with as many tiles kept as memory allows."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 class ProductGram(Gram):
     """A kernel matrix whose products are computed in single or double precision.
 
-    Tiles come from the formula of the kernel, with coordinates rounded after a shift that
-    distances do not see; from the kernel itself where it states none. Those that are kept are
-    spread evenly over the upper triangle, so that every product takes as long, and every thread
-    has as much to do. A product does not depend on how many are kept.
+    Tiles come from the formula of the kernel, with coordinates rounded after a shift that leaves
+    distances unchanged, or from the kernel itself if it states none. The tiles that are kept are
+    spread evenly over the upper triangle, so that the work is balanced between threads. The result
+    of a product does not depend on how many are kept.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class ProductGram(Gram):
 
     @property
     def _stored(self) -> bool:
-        """Are all tiles there, in the precision in which they are added up?"""
+        """Are all tiles stored, in the precision in which they are added up?"""
         strips = -(-self.shape[0] // tile_size(*self.shape))
         return self.dtype == np.float64 and len(self._kept) == strips * (strips + 1) // 2
 
@@ -135,7 +135,7 @@ class ProductGram(Gram):
 
     @property
     def nbytes(self) -> int:
-        """The memory of the tiles that are kept, and of what adds them up."""
+        """The memory of the tiles that are kept, and of accumulators."""
         return int(min(self.room, self._whole)) + self.inner.nbytes
 
     def explain(self) -> str:
@@ -150,7 +150,7 @@ class ProductGram(Gram):
 def tiles_in(kernel: Kernel, X: Data, dtype: np.dtype) -> Tile:
     """A function (rows, cols) -> K[rows, cols] of prepared X in this precision.
 
-    A tile may be overwritten when the same thread asks for the next one.
+    A tile may be overwritten when the same thread requests the next one.
     """
     formula = kernel.formula(X)
     atoms = formula is not None and any(True for _ in formula.atoms())
@@ -171,7 +171,7 @@ def _cast(tile: Tile, dtype: np.dtype) -> Tile:
 
 
 def diagonal_in(gram: KernelGram, dtype: np.dtype) -> np.ndarray:
-    """The diagonal of K; in double precision if asked for, of samples in single precision, too."""
+    """The diagonal of K; optionally in double precision, also for samples in single precision."""
     formula = gram.kernel.formula(gram.X) if gram.dtype != dtype == np.float64 else None
     if formula is None:
         return gram.diag()

@@ -20,7 +20,7 @@ _ENTRIES = 200_000  # that are worth a piece
 _NARROW = 250  # at least, where a plan allows little memory:
 _PER_COLUMN = 16 * 8.0 * 500  # bytes of a column of 500 rows, on several threads in several copies
 _OFF_CENTRE = 10.0  # squared distance of features from 0, in units of their spread, to be centred
-_COPIED = 200  # samples of a matrix that was given, up to which a part of it is copied
+_COPIED = 200  # up to this many samples of a given matrix, that part is copied
 _RUNS = 3  # of consecutive indices in a subset, up to which columns are slices of the whole
 
 Block = Callable[[Any, Any], np.ndarray]
@@ -30,8 +30,8 @@ Product = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 class RowGram(Gram):
     """K given by a function for its blocks, which may be rounded to single precision.
 
-    What solvers keep is computed by ``block`` and :meth:`write`, and what they check it by, in
-    double precision, by :meth:`product` and ``@``.
+    What solvers keep is computed by ``block`` and :meth:`write`; their checks, in double precision,
+    use :meth:`product` and ``@``.
 
     Parameters
     ----------
@@ -49,11 +49,11 @@ class RowGram(Gram):
     dtype : numpy dtype
         The precision in which rows are worth keeping.
     error : float
-        By how much entries of ``block`` may be wrong.
+        The maximum error of entries of ``block``.
     workers : int, optional
         Threads.
     how : str
-        What happens to rows, in words.
+        How rows are computed and kept, in words.
 
     Attributes
     ----------
@@ -89,8 +89,8 @@ class RowGram(Gram):
     def of(cls, gram: Gram, order: np.ndarray | None = None) -> RowGram:
         """The rows of any other operator, or of its samples in this order.
 
-        Its features are used if it has some, and its array if it stores one; of one that is
-        matrix-free, a few rows are asked for at a time.
+        Its features are used if it has any, and its array if it stores one; a matrix-free operator
+        is asked for a few rows at a time.
         """
         inner = gram if order is None else gram.subset(order)
         workers = gram.workers
@@ -126,7 +126,7 @@ class RowGram(Gram):
 
     @property
     def nbytes(self) -> int:
-        """The memory of the array, where there is one."""
+        """The memory of the array, if there is one."""
         return 0 if self.matrix is None else self.matrix.nbytes
 
     def explain(self) -> str:
@@ -154,14 +154,14 @@ class RowGram(Gram):
         return part
 
     def centred(self) -> RowGram:
-        """K of features less their mean, where that saves digits; else K itself.
+        """K of features minus their mean, if that saves digits; otherwise K itself.
 
         For beta that adds up to zero, K beta is the same but for :meth:`level`, a constant.
         """
         return self
 
     def level(self, beta: np.ndarray) -> float:
-        """What K beta of the features as they were exceeds this K beta by, at all samples."""
+        """The constant by which K beta with the original features exceeds this K beta."""
         return 0.0
 
     def block_of(self, index: np.ndarray, runs: np.ndarray) -> Block:
@@ -186,7 +186,7 @@ class RowGram(Gram):
 
     @property
     def source(self) -> tuple[np.ndarray, np.ndarray] | None:
-        """The matrix that a user gave, and which of its samples these are, if there is one."""
+        """The matrix given by the user, if there is one, and the places of these samples in it."""
         return None
 
     def write(
@@ -326,7 +326,7 @@ class FeatureRowGram(RowGram):
 
 
 class GivenRowGram(RowGram):
-    """A matrix that a user gave, at some of its samples: entries are read where they are used.
+    """A matrix given by the user, for some of its samples: entries are read when they are used.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""Few samples that stand for all: functions of a kernel with M features need no more than M."""
+"""Few samples that span all features: functions of a kernel with M features need at most M."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Span(ABC):
         """Coefficients a with sum_j a_j k(z_j, .) = <w, phi(.)>, for weights of shape (M, t)."""
 
     def express(self, coef: np.ndarray) -> np.ndarray:
-        """Coefficients a with sum_j a_j k(z_j, .) = sum_i c_i k(x_i, .), as many columns as c."""
+        """Coefficients a with sum_j a_j k(z_j, .) = sum_i c_i k(x_i, .), for each column of c."""
         found = self.combine(self._adjoint(coef.reshape(len(coef), -1)))
         found = found.astype(coef.dtype, copy=False)
         return found[:, 0] if coef.ndim == 1 else found

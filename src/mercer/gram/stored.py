@@ -28,7 +28,7 @@ Form = TypeVar("Form", bound="KernelGram")
 
 
 class KernelGram(Gram):
-    """What Gram operators of a kernel share: the kernel, and the prepared rows and columns."""
+    """Common base of Gram operators of a kernel: the kernel, and prepared rows and columns."""
 
     storage = ""
     of_kernel = True
@@ -65,7 +65,7 @@ class KernelGram(Gram):
         return TiledGram(self.kernel, self._prepared(X_new), self.X, workers=self.workers)
 
     def _prepared(self, X_new: Data) -> Data:
-        """New samples, not rounded where those of this operator are in double precision."""
+        """New samples; they stay in double precision if those of this operator are."""
         double = getattr(self.X, "dtype", self.dtype) == np.float64
         return self.kernel.prepare(in_double(X_new) if double else X_new)
 
@@ -142,7 +142,7 @@ class TiledGram(KernelGram):
 
     @property
     def nbytes(self) -> int:
-        """Tiles in flight and accumulators; the n x m matrix is never there."""
+        """Tiles in progress and accumulators; the n x m matrix is never stored."""
         return 16 * self.shape[0] * 8
 
 
@@ -228,8 +228,8 @@ class LowRankGram(KernelGram):
     def span(self) -> Span | None:
         """The landmarks of a :class:`~mercer.Nystrom` kernel, or samples with independent features.
 
-        None where these are not fewer than the samples, or hardly so, or too many to look for; and
-        for a thousand samples, unless landmarks were asked for.
+        None if these are hardly fewer than the samples, or too many to search for; and for up to a
+        thousand samples, unless landmarks were requested.
         """
         if not self.symmetric or self._parent is not None:
             return None

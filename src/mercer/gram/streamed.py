@@ -29,7 +29,7 @@ Between = Callable[[np.ndarray, Chunk], tuple[np.ndarray, Sums]]
 
 
 class Columns(ABC):
-    """What samples are compared with: a function of samples with values in R^M."""
+    """A function of samples with values in R^M, such as kernel values with centres."""
 
     kernel: Kernel
     size: int  # M
@@ -39,7 +39,7 @@ class Columns(ABC):
     def blocks(self, X: Data, dtype: Any = None) -> Block:
         """A function of a slice of these samples: their rows, as pieces side by side.
 
-        A piece is good until the same thread asks for the next ones. In the precision of the
+        A piece is valid until the same thread requests the next one. In the precision of the
         samples; with ``dtype`` float64 in double; with float32 in single where that is quicker and
         loses no more than rounding.
         """
@@ -124,7 +124,7 @@ def _pieces(tile: Callable[[slice, slice], Any], parts: list[slice]) -> Block:
 
 
 def in_double(X: Data, dtype: Any = np.float64) -> Data:
-    """Numbers in single precision as doubles, if these are asked for."""
+    """Numbers in single precision as doubles, if requested."""
     single = dtype == np.float64 and getattr(X, "dtype", None) == np.float32
     return X.astype(np.float64) if single else X
 
@@ -204,7 +204,7 @@ class StreamedGram(Gram):
     Parameters
     ----------
     columns : Columns
-        Centres, or features: what the samples are compared with.
+        Centres or features, evaluated at the samples.
     chunks : Chunks
         The samples, with targets and weights if they have any.
     workers : int, optional
@@ -240,11 +240,11 @@ class StreamedGram(Gram):
         """K' U in one pass, with U = ``between(K V, chunk)``, and the other sums it returns.
 
         Every entry of K is computed once and used twice. ``between`` is called with the rows of
-        K V of some samples and these samples as a :class:`~mercer.chunks.Chunk`; it returns as
-        many rows of U, with ``outputs`` columns, and a tuple of arrays that are added up over all
-        samples. With V = None the scores have no columns. A normal product is F -> F, a gradient
-        F -> w L'(y, F), a product with the Hessian (F, D) -> w L''(y, F) D. The precision of K is
-        that of the samples, or ``dtype``, see :meth:`Columns.blocks`.
+        K V of some samples and these samples as a :class:`~mercer.chunks.Chunk`; it returns the
+        same number of rows of U, with ``outputs`` columns, and a tuple of arrays that are added up
+        over all samples. With V = None the scores have no columns. A normal product is F -> F, a
+        gradient F -> w L'(y, F), a product with the Hessian (F, D) -> w L''(y, F) D. The precision
+        of K is that of the samples, or ``dtype``, see :meth:`Columns.blocks`.
         """
         V = None if V is None else np.asarray(V, dtype=np.float64)
         job = Pass(self.columns, V, between, outputs, self.workers, dtype)

@@ -1,8 +1,8 @@
-"""Kernel matrices tile by tile, on all cores: the one engine every Gram operator uses.
+"""Kernel matrices tile by tile, on all cores: the engine of every Gram operator.
 
 A tile is small enough to stay in cache between the matrix product and the elementwise function
-that follows it. Tiles are shared by the calling thread and a pool of others. Which numbers are
-added in which order does not depend on the number of threads.
+that follows it. Tiles are shared by the calling thread and a pool of others. The order of additions
+does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ __all__ = [
     "wide",
 ]
 
-TILE = 500  # not a power of two: rows of a tile would fall on the same lines of the cache
-_AT_ONCE = 3.5  # arrays of the size of a tile that a thread has while it computes one
-_ALONG = 8  # tiles along a side, at least: with half as many, half of 16 cores would wait
-_CHEAP = 150  # rows of a tile that takes no longer than handing it out
+TILE = 500  # not a power of two, so that rows of a tile use different cache sets
+_AT_ONCE = 3.5  # arrays of the size of a tile that a thread needs to compute one
+_ALONG = 8  # minimum of tiles along a side: with half as many, half of 16 cores would be idle
+_CHEAP = 150  # rows of a tile that takes no longer than dispatching it
 _SLOPES = 250  # rows of one of slopes, at least: dozens of operations, and the interpreter for each
 _PAIRS = 16  # tiles along a side, and rows of one, where values are computed pair by pair
-COMPILED = 10_000_000  # entries from which on compiled loops pay, which have to be loaded
+COMPILED = 10_000_000  # entries from which it pays to load compiled loops
 GROUPS = 16  # independent accumulators of a symmetric product
 _SUMMED = 100_000  # numbers of accumulators that are worth a second thread
 _ACCUMULATORS = 256e6  # bytes they may take; beyond, there is one, and tiles come in rounds
@@ -123,7 +123,8 @@ class Exponential:
     def adder(self, cols: slice, weights: np.ndarray) -> Callable[[slice, np.ndarray], None]:
         """(rows, out) -> out += K[rows, cols] @ weights, for a few columns of weights.
 
-        One compiled call for all columns: threads need the interpreter once for many rows.
+        One compiled call for all columns: threads need the interpreter lock only once for many
+        rows.
         """
         from .microkernel import add_exp_product, panels
 
@@ -137,7 +138,7 @@ class Exponential:
         return add
 
     def __call__(self, rows: slice, cols: slice) -> np.ndarray:
-        """A tile of K, good until this thread asks for the next one."""
+        """A tile of K, valid until this thread requests the next one."""
         shape = rows.stop - rows.start, cols.stop - cols.start
         if getattr(self._own, "memory", np.zeros(0)).size < shape[0] * shape[1]:
             self._own.memory = np.empty(shape[0] * shape[1], self.dtype)
@@ -154,7 +155,7 @@ def exponential(kernel: Kernel, X: Data, Y: Data) -> Exponential | None:
 
 
 def compiled(found: Any) -> Exponential | None:
-    """Exponents as a compiled function, if there are many, and none of them has to be mended."""
+    """Exponents as a compiled function, if there are many and none of them has to be corrected."""
     if found is None or found.in_doubt or found.left.dtype.kind != "f":
         return None
     few = len(found.left) * len(found.right) < COMPILED
@@ -162,7 +163,7 @@ def compiled(found: Any) -> Exponential | None:
 
 
 def in_flight(n: int, workers: int | None, itemsize: int) -> float:
-    """Bytes of the tiles that are there at once while an n x n matrix is computed.
+    """Bytes of the tiles that exist at once while an n x n matrix is computed.
 
     Those of a matrix that is hardly larger than a tile do not count.
     """
@@ -208,8 +209,8 @@ def contract(
 ) -> np.ndarray:
     """sum_ij W_ij dk(x_i, x_j)/dtheta of prepared X, for a symmetric W given by its tiles.
 
-    ``weights(rows, cols)`` is W[rows, cols]; only the upper triangle of tiles is asked for, and
-    those off the diagonal count twice. Neither W nor a matrix of derivatives is ever formed.
+    ``weights(rows, cols)`` is W[rows, cols]; only the upper triangle of tiles is used, and those
+    off the diagonal count twice. Neither W nor a matrix of derivatives is ever formed.
     """
     n, p = length(X), len(kernel.theta)
     if not p:
@@ -231,7 +232,7 @@ def contract(
 
 
 def diagonal(kernel: Kernel, X: Data) -> np.ndarray:
-    """k(x, x); rejected where it is not finite, which bounds all other values of a kernel."""
+    """k(x, x), which bounds all other values of a kernel; an error if it is not finite."""
     exact = kernel.diag(X)
     if not np.all(np.isfinite(exact)):
         raise not_finite(kernel)
@@ -249,9 +250,9 @@ def symmetric_product(
 ) -> np.ndarray:
     """K @ V from the upper triangle of tiles, each used twice; added up in float64.
 
-    The order of additions is the same for any number of threads. Tiles are dealt to a
-    fixed number of groups with an accumulator each; or, where V is so wide that these would be
-    large, tiles come in rounds of which no two meet in a row or column of K.
+    The order of additions is the same for any number of threads. Tiles are assigned to a fixed
+    number of groups with an accumulator each; or, if V is so wide that these would be large, tiles
+    come in rounds in which no two share a row or column of K.
 
     Parameters
     ----------
@@ -312,9 +313,9 @@ def added_up(partial: np.ndarray, workers: int | None = None) -> np.ndarray:
 
 
 def dealt(n: int) -> list[list[tuple[int, int]]]:
-    """All pairs i <= j below n, dealt evenly to 16 jobs at most.
+    """All pairs i <= j below n, divided evenly among at most 16 jobs.
 
-    Whole rows of the triangle are not alike: the job with the first of twelve rows would work
+    Whole rows of the triangle differ in length: the job with the first of twelve rows would take
     twelve times as long as that with the last.
 
     Examples
@@ -329,10 +330,9 @@ def dealt(n: int) -> list[list[tuple[int, int]]]:
 
 
 def _rounds(n: int) -> list[list[tuple[int, int]]]:
-    """All pairs i <= j below n, in rounds in which every number occurs once at most.
+    """All pairs i <= j below n, in rounds in which every number occurs at most once.
 
-    The rounds of a tournament in which each of n plays each: one sits still, the others move on
-    by one place.
+    These are the rounds of a round-robin tournament: one player stays in place, the others rotate.
     """
     even = n + n % 2
     rounds = [[(i, i) for i in range(n)]]
@@ -346,8 +346,8 @@ def _rounds(n: int) -> list[list[tuple[int, int]]]:
 def tile_size(n: int, m: int, by_pairs: bool = False) -> int:
     """At most TILE; smaller when the matrix is, so that each of 16 cores has a few tiles.
 
-    Those of matrices so small that they are computed in a moment are a sixteenth of all, unless
-    values are computed pair by pair, each of which may take long.
+    A matrix that is computed in a moment is divided into sixteen tiles, unless values are computed
+    pair by pair, each of which may take long.
     """
     size = np.sqrt(n * m)
     if by_pairs:

@@ -133,7 +133,7 @@ class _Writer:
 
 
 class _Reader:
-    """Values of nodes, from an archive that nobody vouches for.
+    """Values of nodes, from an untrusted archive.
 
     Sizes that the archive declares are not trusted: nothing is read beyond what the file itself
     allows for.

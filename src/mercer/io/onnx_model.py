@@ -136,7 +136,7 @@ def _some(function: RKHSFunction) -> Any:
 
 
 def _values(graph: Nodes, model: Any, F: str, functions: int) -> dict[str, Ask]:
-    """The outputs of what predicts numbers, or signs; with the methods that they stand for."""
+    """The outputs of models that predict numbers or signs, with the corresponding methods."""
     flat = graph.op("Squeeze", F, graph.constant([1], np.int64)) if functions == 1 else F
     plain = isinstance(model, RKHSFunction)
     if plain or not is_outlier_detector(model):
@@ -210,7 +210,7 @@ def _described(onnx: Any, name: str, value: np.ndarray) -> Any:
 def _compare(
     onnx: Any, made: Any, model: Any, seen: Any, expected: dict[str, np.ndarray], rounding: float
 ) -> None:
-    """The graph says what the model says: else its predictions are something more."""
+    """Check that the graph and the model agree; otherwise predictions are more than a function."""
     sizes = [float(np.abs(v).max()) for name, v in expected.items() if name != "label"]
     size = 1 + max(sizes, default=0.0)
     blurred = not rounding <= _BLURRED * size
@@ -249,7 +249,7 @@ def _undecided(scores: np.ndarray, near: float) -> np.ndarray:
 
 
 def _rounding(function: RKHSFunction, seen: Any) -> float:
-    """What rounding may change sums c_i k(z_i, x) by, in the precision of the samples."""
+    """A bound on how much rounding changes sums c_i k(z_i, x), in the precision of the samples."""
     kernel, single = function.kernel, getattr(function.points, "dtype", None) == np.float32
     coef = np.abs(function.coef.reshape(length(function.points), -1))
     terms = np.abs(kernel(seen, function.points)).astype(np.float64) @ coef

@@ -1,4 +1,4 @@
-"""Kernels as nodes of ONNX, read from their formula: sums and products need no own rules.
+"""Kernels as ONNX nodes, from their formula: sums and products need no rules of their own.
 
 Distances and inner products to the centres are computed once for all kernels that share them.
 """
@@ -23,7 +23,7 @@ _FAR = 1e300  # beyond which the roots of distances no longer matter
 
 
 class Nodes:
-    """A graph in the making: nodes and constants, each of which is there once.
+    """A graph under construction: nodes and constants, each of which occurs once.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class Nodes:
     def op(
         self, kind: str, *inputs: str, out: str = "", more: tuple[str, ...] = (), **attributes: Any
     ) -> str:
-        """The name of what a node computes, first; ``more`` are the names of what else it does."""
+        """The name of the first output of a node; ``more`` are the names of its other outputs."""
         key = (kind, inputs, out, repr(sorted(attributes.items())))
         if key not in self._known:
             name = out or f"{kind.lower()}{len(self.nodes)}"
@@ -68,7 +68,7 @@ class Nodes:
     def number(self, value: float) -> str:
         """The name of a number, once for each column.
 
-        Single numbers are put into matrix products by runtimes, in single precision.
+        Runtimes fold single numbers into matrix products, in single precision.
         """
         return self.constant(np.full((1, self.columns), value))
 
@@ -165,7 +165,7 @@ class KernelNodes:
         return g.op("Max", D, g.constant(0.0))
 
     def differences(self, X: str, Z: np.ndarray) -> str:
-        """Sums of squared differences, which take more memory, and lose nothing."""
+        """Sums of squared differences, which take more memory, but do not cancel."""
         D = self.apart(X, Z)
         return self.added(self.graph.op("Mul", D, D))
 

@@ -2,8 +2,8 @@
 
 Shapes are written down once per class, for the class and all that derive from it: a letter is a
 size, the same within a model wherever it occurs; one with a question mark may be absent, and then
-is absent everywhere; one with a dot is that of a view. After that the model must predict one of
-its own samples: what shapes do not tell, a prediction does.
+is absent everywhere; one with a dot is that of a view. After that the model must predict one of its
+own samples, which reveals what shapes do not.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Kernel(Operators, Params, Shown, ABC):
     __array_ufunc__ = None  # array * kernel is an error, not an array of kernels
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """What a parent says of values does not hold for a class that has values of its own."""
+        """Statements of a parent about values do not hold for a class that overrides them."""
         super().__init_subclass__(**options)
         settle(cls, Kernel)
 
@@ -98,10 +98,10 @@ class Kernel(Operators, Params, Shown, ABC):
         return np.concatenate([np.diagonal(self.pairwise(b, b)) for b in blocks])
 
     def formula(self, X: Data) -> Formula | None:
-        """What k is made of, on *prepared* X; None if nobody knows (:mod:`mercer.kernels.formula`).
+        """What k is made of, on *prepared* X; None if unknown (:mod:`mercer.kernels.formula`).
 
-        A statement about ``prepare``, ``pairwise``, ``tiles`` and ``diag``: a subclass that has one
-        of these of its own has no formula, unless it states one as well.
+        A statement about ``prepare``, ``pairwise``, ``tiles`` and ``diag``: a subclass that
+        overrides one of these has no formula, unless it states one, too.
         """
         return None
 

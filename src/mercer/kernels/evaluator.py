@@ -1,4 +1,4 @@
-"""Formulas evaluated tile by tile: distances that several atoms share are computed once."""
+"""Evaluation of formulas tile by tile: distances shared by several atoms are computed once."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Evaluator:
     def __call__(self, rows: Any, cols: Any) -> Iterator[np.ndarray]:
         """The tile of every formula, one after the other, each a fresh array.
 
-        A formula of nothing but constants does not know its samples: its tiles have shape (1, 1).
+        A formula that consists of constants does not know its samples: its tiles have shape (1, 1).
         """
         kept: dict[_Metric, np.ndarray] = {}
         for f, g, uses in zip(self.rows, self.cols, self._uses, strict=True):
@@ -93,7 +93,7 @@ class Evaluator:
             yield np.atleast_2d(f.block(g, see, rows, cols))
 
     def exponentials(self) -> tuple[Tile, np.ndarray] | None:
-        """The distances whose multiples all formulas are exponentials of, and the factors.
+        """The distances of whose multiples all formulas are exponentials, and the factors.
 
         None if they are not, or not in single precision, or if multiples are too large for it.
         """
@@ -110,7 +110,7 @@ class Evaluator:
 def exponents(
     rows: Formula | None, cols: Formula | None, dtype: Any = None
 ) -> SquaredDistances | DifferingBits | None:
-    """What K is the exponential of, where its formula is the exponential of squared distances.
+    """The exponents of K, if its formula is the exponential of squared distances.
 
     None if it is not, or if the distances are those of sparse vectors with more than two values.
     Coordinates are in the precision of the samples, or in another one, taken from a centre first.
@@ -153,7 +153,7 @@ class _Metric:
         self.weighted, self.farthest = False, 0.0
 
     def begin(self) -> None:
-        """Do what all tiles share, once the atoms are known."""
+        """Prepare what all tiles share, once the atoms are known."""
         X, Y, uses = self.X, self.Y, self.uses
         self.single = len(uses) == 1
         if self.kind == INNER:
@@ -192,7 +192,7 @@ class _Use:
     def __call__(self, D: np.ndarray) -> np.ndarray:
         if self.metric.weighted:
             return self.profile.function(D)
-        own = self is self.metric.uses[-1] and D.dtype == self.dtype  # nobody reads D after that
+        own = self is self.metric.uses[-1] and D.dtype == self.dtype  # D is not read after that
         T = D if own else np.empty(D.shape, self.dtype)
         if self.metric.farthest > self.most:  # profiles multiply what is far away by 0
             D = np.minimum(D, self.most)

@@ -1,4 +1,4 @@
-r"""What a kernel is made of: functions of distances and inner products, combined by the algebra.
+r"""The structure of a kernel: functions of distances and inner products, combined by the algebra.
 
 A kernel may state its formula on prepared samples (:meth:`~mercer.kernels.base.Kernel.formula`). It
 is a tree. Its leaves, the atoms, are
@@ -6,8 +6,8 @@ is a tree. Its leaves, the atoms, are
 .. math:: g(w\, d(x, y)), \qquad d \in \{\|x - y\|^2,\ \|x - y\|_1,\ \langle x, y \rangle\},
 
 of coordinates that have been divided by lengthscales; its nodes are constants, sums, products,
-integer powers, and products f(x) k(x, y) f(y). Whoever wants more of kernels than their values
-reads the formula (:class:`~mercer.kernels.evaluator.Evaluator`, for one), and asks for no classes.
+integer powers, and products f(x) k(x, y) f(y). Code that needs more than values reads the formula
+(such as :class:`~mercer.kernels.evaluator.Evaluator`), and never checks classes.
 
 >>> import numpy as np
 >>> from mercer import Gaussian, Matern
@@ -78,8 +78,8 @@ class Profile:
     def of(cls, kernel: Any, weight: float = 1.0, *without: str) -> Profile:
         """That of a kernel with methods ``profile`` and ``slope``, less some of its parameters.
 
-        It has the name that stands beside the method, so that a subclass with a ``profile`` of its
-        own is not taken for another function.
+        Its name belongs to the class that defines the method, so a subclass with its own
+        ``profile`` is a different function.
         """
         kernel = copy(kernel)  # kernels can change, and formulas do not
         names = [f.name for f in fields(kernel) if f.name not in without]

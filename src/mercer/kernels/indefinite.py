@@ -3,11 +3,11 @@
 Whether a kernel is positive definite is a property of it, ``k.properties.psd``:
 
 yes       negative eigenvalues of its matrices are rounding.
-no        whoever uses it warns before the work begins (:class:`IndefiniteKernelWarning`), once, and
-          says what that means there.
-unknown   (functions and matrices of the user, some composite kernels) nothing is said in advance.
-          Whoever meets a negative eigenvalue that is more than rounding names it: in an error where
-          nothing can be computed then, else in the same warning.
+no        models and tests warn once before the work begins (:class:`IndefiniteKernelWarning`),
+          and say what it means for them.
+unknown   (user-defined functions and matrices, some composite kernels) there is no warning in
+          advance. A negative eigenvalue that is more than rounding is reported when it is found:
+          by an error if nothing can be computed, otherwise by the same warning.
 
 The remedy in one line is ``k.through()``: its matrix is K K, whose eigenvalues are squares.
 """
@@ -58,7 +58,7 @@ def warn_if_indefinite(
     Parameters
     ----------
     kernel : object
-        As it was given; what is no kernel (a name, a function) is passed over.
+        As it was given; anything that is not a kernel (a name, a function) is ignored.
     who : str
         The model or test.
     meaning : str, optional
@@ -107,7 +107,7 @@ def has_negative(K: np.ndarray) -> bool:
 def why_no_factor(K: np.ndarray, alpha: float | None = None) -> str:
     """Why K + alpha I has no Cholesky factor, in words: K is indefinite, or nearly singular.
 
-    Of a large matrix the eigenvalues of some rows and columns are looked at; a negative one among
+    For a large matrix, the eigenvalues of some rows and columns are checked; a negative one among
     them is proof.
     """
     if len(K) > _ROWS:

@@ -91,7 +91,7 @@ class Operators:
         return Centered(self, reference)
 
     def given(self: Any, reference: Data | None = None, noise: Any = 0.0) -> Kernel:
-        """The covariance of a Gaussian process given its values at a sample, seen with noise."""
+        """The covariance of a Gaussian process given noisy observations at a sample."""
         from .algebra.conditioned import Conditioned
 
         return Conditioned(self, reference, noise)
@@ -127,7 +127,7 @@ class Operators:
         return Through(self, points)
 
     def approximate(self: Any, features: FeatureRule) -> Kernel:
-        """This kernel through few features: random ones, sketches, hashed ones or landmarks."""
+        """This kernel approximated by few features: random, sketched, hashed, or from landmarks."""
         return features.approximate(self)
 
     def restrict(self: Any, condition: Callable[[Data], np.ndarray]) -> Kernel:

@@ -1,4 +1,4 @@
-"""What a class with methods of its own leaves of those that it inherits."""
+"""Which inherited methods remain valid in a class that overrides others."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def catalogue() -> dict[str, Any]:
 
 
 def answer(payload: Any) -> dict[str, Any]:
-    """The picture of a state, or one sentence that says why there is none.
+    """The picture of a state, or a sentence that says why there is none.
 
     Parameters
     ----------

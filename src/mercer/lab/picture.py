@@ -1,4 +1,4 @@
-"""What a view answers: panels made of marks, facts beside them, and the Python that does the same.
+"""The result of a view: panels of marks, facts, and the Python that does the same.
 
 A panel is a window with axes; a mark is what lies in it: a field of values with contours, a line, a
 band, points, bars, a matrix. The page draws marks, and knows nothing of models.

@@ -37,7 +37,7 @@ class Preset:
         Returns rows (x, y, class).
     strings : tuple of str
     words : str
-        What to look at.
+        A hint on what to look at.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Preset:
     strings: tuple[str, ...] = ()
 
     def payload(self) -> dict[str, Any]:
-        """What the page asks for when this is chosen."""
+        """The request of the page when this is chosen."""
         return {
             "view": self.view,
             "kernel": self.kernel,

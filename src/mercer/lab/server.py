@@ -1,8 +1,9 @@
-"""The server of the lab: this machine only, for whoever holds the token, and nothing else.
+"""The server of the lab: for this machine and for requests with the token only.
 
 Every request must carry the token in its path and the address of this server in its ``Host`` header
-(a page elsewhere whose name was made to point here does not), and what changes anything must come
-from the page itself. Files are a fixed list; nothing of a request is ever a path or a program.
+(a foreign page whose host name was made to resolve to this machine does not), and what changes
+anything must come from the page itself. Files are a fixed list; no part of a request is ever used
+as a path or a program.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ _HEADERS = {
 
 
 class Answers(Protocol):
-    """What computes pictures: a :class:`~mercer.lab.worker.Worker`, or a stand-in."""
+    """The object that computes pictures: a :class:`~mercer.lab.worker.Worker`, or a stand-in."""
 
     def ask(self, payload: Any, page: str, number: int) -> dict[str, Any]:
         """The answer to a payload, the ``number``-th of a page."""
@@ -59,14 +60,14 @@ class LabServer(ThreadingHTTPServer):
     Parameters
     ----------
     answers : Answers
-        What computes pictures.
+        The object that computes pictures.
     port : int
         0 for any that is free.
 
     Attributes
     ----------
     token : str
-        What a request must have in its path.
+        The token that a request must have in its path.
     url : str
         The address of the page, with the token.
     """
@@ -95,7 +96,7 @@ class LabServer(ThreadingHTTPServer):
         return f"127.0.0.1:{port}", f"localhost:{port}"
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A connection that breaks is no news."""
+        """Broken connections are ignored."""
 
 
 class Refusal(Exception):
@@ -125,7 +126,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.answer(self.picture)
 
     def answer(self, made: Callable[[str], tuple[bytes, str]]) -> None:
-        """Check who asks, and send what there is."""
+        """Check the request, and send the reply."""
         try:
             body, kind = made(self.checked())
             self.reply(200, body, kind)
@@ -165,7 +166,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     # ---- checks ----------------------------------------------------------------------------
     def checked(self) -> str:
-        """What is asked for, below the token."""
+        """The path after the token."""
         if self.headers.get("Host", "") not in self.server.hosts:
             raise Refusal(403, "This address is not the lab's; open the link it printed.")
         origin = self.headers.get("Origin")
@@ -209,7 +210,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *ignored: Any) -> None:
-        """Nothing is written about requests: their paths hold the token."""
+        """Requests are not logged: their paths contain the token."""
 
 
 def _no_number(name: str) -> Any:

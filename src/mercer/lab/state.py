@@ -1,4 +1,4 @@
-"""What the page asks for: a view, a kernel, points or strings, and options, all checked."""
+"""Requests of the page: a view, a kernel, points or strings, and options, all checked."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class State:
 
 
 def read_state(payload: Any, options: Mapping[str, tuple[Option, ...]]) -> State:
-    """A state from what was sent, whoever sent it.
+    """A checked state from an untrusted request.
 
     Parameters
     ----------

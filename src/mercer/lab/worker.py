@@ -1,4 +1,4 @@
-"""Pictures are computed in a process of their own, which is ended when one takes too long."""
+"""Pictures are computed in a separate process, which is stopped when one takes too long."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def _serve(pipe: Connection) -> None:
 
 
 def _limit_memory() -> None:
-    """A kernel that asks for terabytes gets an error, where the system can do that."""
+    """A kernel that needs terabytes gets an error, if the system supports limits."""
     try:
         import resource
     except ImportError:  # Windows

@@ -62,7 +62,7 @@ class Loss(Params, ABC):
         return None
 
     def prediction(self, f: np.ndarray) -> np.ndarray:
-        """What scores say of numbers: the scores themselves, or exp(f) where f is a logarithm."""
+        """Predictions from scores: the scores themselves, or exp(f) where f is a logarithm."""
         return f
 
     def slope(self, y: np.ndarray, f: np.ndarray) -> np.ndarray:
@@ -92,7 +92,7 @@ class Loss(Params, ABC):
         return (here - self.value(y, f - h)) / h, (self.value(y, f + h) - here) / h
 
     def prox(self, y: np.ndarray, v: np.ndarray, step: Any) -> np.ndarray:
-        """argmin_f L(y, f) + (f - v)^2 / (2 step); by bisection of the slope as a default."""
+        """argmin_f L(y, f) + (f - v)^2 / (2 step); by default by bisection of the slope."""
         v = np.asarray(v, dtype=float)
         s = self.slope(y, v)
         low, high = v - step * np.maximum(s, 0), v - step * np.minimum(s, 0)

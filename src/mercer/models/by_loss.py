@@ -54,7 +54,7 @@ class ByLoss:
         return self._two_sided(self._values(X))
 
     def predict(self, X: Data) -> np.ndarray:
-        """Numbers, classes, or the mean of counts, as the loss has it (``loss.prediction``)."""
+        """Numbers, classes, or the mean of counts, depending on the loss (``loss.prediction``)."""
         f = self._values(X)
         labels = self.loss_.targets in ("sign", "classes")
         return self.classes_[best_class(f)] if labels else self.loss_.prediction(f)

@@ -208,7 +208,7 @@ class KernelCCA(MultiViewModel):
         y : data, optional
             The second view.
         sample_weight : array of shape (n,), optional
-            Weights >= 0; a sample of weight two counts as two samples. Chunks bring their own.
+            Weights >= 0; a sample of weight two counts as two samples. Chunks have their own.
         """
         found = as_views(X, y)
         regularization = self._check_parameters(found, self.regularization, self.form)

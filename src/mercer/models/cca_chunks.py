@@ -1,4 +1,4 @@
-"""Views of paired samples in chunks, for canonical correlations: a few samples that stand for all.
+"""Views of paired samples in chunks, for canonical correlations, replaced by a few samples.
 
 Canonical correlations need nothing of the samples but the mean m and the covariance C of the
 features of all views together. With C = R R' of rank q, the 2 q points m + sqrt(q) R_j and
@@ -75,7 +75,7 @@ class ChunkedView(NamedTuple):
 def chunked_views(
     sources: Sequence[Chunks], kernels: list[Kernel], plan: Plan
 ) -> list[ChunkedView]:
-    """The views of samples in chunks, each through the features that a plan asks for."""
+    """The views of samples in chunks, each with the features that a plan requests."""
     grams: list[Any] = [plan.gram(k, X) for k, X in zip(kernels, sources, strict=True)]
     views = [Rows(gram.columns, gram.factor, gram.workers) for gram in grams]
     origin = np.concatenate([gram.features_of(Chunk(gram.few)).mean(axis=0) for gram in grams])

@@ -1,4 +1,4 @@
-"""What estimators share: checks of data of any kind, of numbers and of weights."""
+"""Common parts of estimators: checks of data of any kind, of numbers and of weights."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ T = TypeVar("T")
 
 
 def without_masks(method: Callable[P, T]) -> Callable[P, T]:
-    """A method that refuses arguments of which some entries are masked: arrays lose their mask."""
+    """A method that rejects masked entries, instead of losing the mask."""
     names = tuple(signature(method).parameters)
 
     @wraps(method)
@@ -55,7 +55,7 @@ def without_masks(method: Callable[P, T]) -> Callable[P, T]:
 
 
 class Drawn(TakesTensors):
-    """What estimators have for the eye: pictures, and their kernel in scikit-learn's diagram."""
+    """Estimators that can be drawn, and show their kernel in scikit-learn's diagram."""
 
     def plot(self, X: Data, y: Any = None, ax: Any = None, **options: Any) -> Any:
         """The picture that suits the model: see :func:`mercer.plots.plot_model`."""
@@ -70,9 +70,9 @@ class Drawn(TakesTensors):
 
 
 def of_chunks(score: Callable[..., float]) -> Callable[..., float]:
-    """The method ``score``, for samples in chunks too, which bring their targets and weights.
+    """The method ``score``, also for samples in chunks, which have their own targets and weights.
 
-    Arguments of which some entries are masked are rejected.
+    Arguments with masked entries are rejected.
     """
     score = without_masks(score)
 
@@ -89,23 +89,23 @@ def of_chunks(score: Callable[..., float]) -> Callable[..., float]:
 
 
 class Regressor(Drawn, RegressorMixin):
-    """scikit-learn's mixin, whose score does not see masks, and takes chunks."""
+    """scikit-learn's mixin, with a score that rejects masks and takes chunks."""
 
     score = of_chunks(RegressorMixin.score)
 
 
 class Classifier(Drawn, ClassifierMixin):
-    """scikit-learn's mixin, whose score does not see masks, and takes chunks."""
+    """scikit-learn's mixin, with a score that rejects masks and takes chunks."""
 
     score = of_chunks(ClassifierMixin.score)
 
 
 def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:
-    """A method that fits: it ends, or leaves the estimator as it was.
+    """A method that fits: it either finishes or leaves the estimator as it was.
 
-    Whatever stops it, a rejected argument, a lack of memory or Ctrl-C, no model is left whose parts
-    belong to different data. So ``fit`` assigns attributes and never writes into those it finds.
-    Targets and weights of which some are masked are rejected.
+    Whatever stops it, a rejected argument, a lack of memory or Ctrl-C, the parts of a model never
+    belong to different data. So ``fit`` assigns attributes, and never writes into existing ones.
+    Targets and weights with masked entries are rejected.
     """
     fit = without_masks(fit)
     y = signature(fit).parameters.get("y")
@@ -137,7 +137,7 @@ def all_or_nothing(fit: Callable[P, T]) -> Callable[P, T]:
 
 
 def nothing_beside_chunks(y: Any, sample_weight: Any) -> None:
-    """Refuse targets and weights that are given beside samples in chunks."""
+    """Reject targets and weights that are given in addition to samples in chunks."""
     if y is not None or sample_weight is not None:
         raise ValueError(
             "chunks carry their own targets and weights; y and sample_weight must be None."
@@ -145,17 +145,18 @@ def nothing_beside_chunks(y: Any, sample_weight: Any) -> None:
 
 
 def no_chunks(estimator: Any) -> ValueError:
-    """The error of a model that wants all samples at once."""
+    """The error of a model that needs all samples at once."""
     return ValueError(
-        f"{type(estimator).__name__} does not support chunks here; KernelRidge, KernelMachine, "
-        "KernelLogisticRegression, KernelQuantileRegressor, SVC, SVR, KernelPCA and KernelCCA "
-        "are fitted to them, with plan=Plan(rank=M), and GaussianProcessRegressor with "
-        "landmarks=M; for other models, use a subsample in memory."
+        f"{type(estimator).__name__} does not support chunks here; KernelRidge, KernelRidgeCV, "
+        "KernelMachine, KernelLogisticRegression, KernelQuantileRegressor, "
+        "KernelExpectileRegressor, SVC, SVR, KernelPCA and KernelCCA can be fitted to them with "
+        "plan=Plan(rank=M), and GaussianProcessRegressor with landmarks=M; for other models, use "
+        "a subsample in memory."
     )
 
 
 def _in_time(estimator: Any, X: Data, y: Any = None, *_: Any, **__: Any) -> Any:
-    """The plan for a fit that keeps to the time that was asked for."""
+    """The plan for a fit within the requested time."""
     found = estimator.forecast(X, y)
     if found.best is None:
         raise ValueError(f"plan.budget={estimator.plan.budget!r} is too short.\n{found}")
@@ -170,7 +171,7 @@ class KernelEstimator(Drawn, BaseEstimator):
     kernel: Any
 
     def forecast(self, X: Data, y: Any = None, *, plan: Any = None) -> Any:
-        """What a fit would take: see :func:`mercer.models.forecast`."""
+        """The time and memory that a fit would take: see :func:`mercer.models.forecast`."""
         from .costs import forecast
 
         return forecast(self, X, y, plan=plan)
@@ -187,7 +188,7 @@ class KernelEstimator(Drawn, BaseEstimator):
         return check_data(self, X, self.kernel, reset=False)
 
     def _stored(self, gram: Any) -> Any:
-        """The operator, refused where its features are not stored."""
+        """The operator; an error if its features are not stored."""
         if gram.streamed:
             raise ValueError(
                 f"{type(self).__name__} needs stored features; give the plan more memory, "
@@ -196,7 +197,7 @@ class KernelEstimator(Drawn, BaseEstimator):
         return gram
 
     def _as_kernel(self, X: Data, **known: Any) -> Kernel:
-        """The kernel, which may be given by a name, with the parameters that go with it."""
+        """The kernel, which may be given by name, with the parameters of that name."""
         names = ("gamma", "degree", "coef0", "kernel_params")
         given = {name: getattr(self, name) for name in names if hasattr(self, name)}
         return as_kernel(self.kernel, X, **given | known)
@@ -221,11 +222,11 @@ def covariance(kernel: Any) -> Any:
 def check_data(
     estimator: BaseEstimator, X: Data, kernel: Any, *, reset: bool, keep: bool = True
 ) -> Data:
-    """X as the kernel wants it: checked by scikit-learn if it is vectors, else by the kernel.
+    """X in the form the kernel needs: checked by scikit-learn if it is vectors, else by the kernel.
 
-    With ``reset`` these are the data of a fit, and what is returned is the model's own: it stays
-    as it is when the caller's X changes, unless the model does not ``keep`` it. An estimator may
-    say in ``if_indefinite`` what a kernel that is not positive definite means.
+    With ``reset`` these are the data of a fit, and the result belongs to the model: it stays the
+    same when the caller's X changes, unless the model does not ``keep`` it. An estimator may say in
+    ``if_indefinite`` what an indefinite kernel means for it.
     """
     if reset:
         meaning = getattr(estimator, "if_indefinite", None)
@@ -273,7 +274,7 @@ def check_targets(
 
 
 def check_squares(y: np.ndarray) -> None:
-    """Targets whose squares are numbers, for models that are chosen by sums of them."""
+    """Check that squares of targets are finite, for models chosen by sums of squares."""
     if np.abs(y).max() > np.sqrt(np.finfo(float).max / len(y)):
         raise ValueError("y is so large that its square overflows; divide it by a constant.")
     if 0 < np.ptp(y, axis=0).max() < _TINY:
@@ -296,7 +297,7 @@ def check_groups(X: Data, groups: Any) -> np.ndarray:
 
 
 def check_stream_weights(X: Data, sample_weight: Any, begun: bool) -> np.ndarray:
-    """Weights, all of which may be 0 in a later part of a stream."""
+    """Weights, which may all be 0 in a later part of a stream."""
     if sample_weight is None or isinstance(sample_weight, Real):
         weights = np.full(length(X), 1.0 if sample_weight is None else float(sample_weight))
     else:
@@ -320,7 +321,7 @@ def check_class_weights(classes: np.ndarray, codes: np.ndarray, weights: np.ndar
 
 
 def check_factors(factors: np.ndarray, class_weight: Any) -> np.ndarray:
-    """The weights of classes that ``class_weight`` stands for; refused where they are none."""
+    """The weights of classes by ``class_weight``; an error if they are invalid."""
     if not np.all((factors >= 0) & np.isfinite(factors)):
         raise ValueError(f"class_weight must be >= 0 and finite, got {class_weight!r}.")
     return factors
@@ -354,7 +355,7 @@ def check_weights(sample_weight: Any, y: np.ndarray, class_weight: Any = None) -
 
 
 def by_features(plan: Plan, kernel: Kernel, X: Data, solver: str) -> Plan:
-    """The plan for a solver that needs K as a product of features; rejected where it is none."""
+    """The plan for a solver that needs K as a product of features; an error if it is not one."""
     found = kernel.resolve(X)
     if plan.few is None and found.n_features(found.prepare(take(X, slice(0, 1)))) is None:
         raise ValueError(
@@ -376,5 +377,5 @@ def on_vectors(kernel: Kernel) -> bool:
 
 
 def _is_structured(X: Data) -> bool:
-    """A table, whose columns have names, or a list of strings, ...: the kernel knows what to do."""
+    """Is X a table with named columns, a list of strings or the like, which the kernel checks?"""
     return is_frame(X) or (isinstance(X, list) and bool(X) and isinstance(X[0], str | bytes | dict))

@@ -198,7 +198,7 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
         return np.sqrt(np.maximum(squares, 0))
 
     def representatives(self, X: Data, size: int = 1) -> list[Data]:
-        """For each sample of X, distinct training outputs that stand for Y given x, by herding.
+        """For each sample of X, distinct training outputs that represent Y given x, by herding.
 
         The mean of their features greedily comes close to mu(x); the first one is nearest to it.
         """

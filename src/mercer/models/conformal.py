@@ -145,7 +145,7 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
 
     @all_or_nothing
     def fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
-        """Fit the estimator, and those without some samples; weights go to all of them.
+        """Fit the estimator, and those without some samples; weights are passed to all of them.
 
         Samples of weight 0 are left out.
         """
@@ -292,7 +292,7 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
         return np.maximum(below - y_test, y_test - above)
 
     def _seen_by(self, number: int, X: Data) -> Data:
-        """X as one of ``estimators_`` wants it: of a kernel matrix, the columns it was trained on.
+        """X for one of ``estimators_``: for a kernel matrix, the columns it was trained on.
 
         All other data are the same for all.
         """

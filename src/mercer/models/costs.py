@@ -42,7 +42,7 @@ class Way:
     name : str
         How K is kept.
     plan : Plan
-        The plan that asks for it.
+        The plan that requests it.
     seconds, nbytes : float
         What it takes, roughly; infinite if it cannot be done.
     exact : bool
@@ -106,14 +106,13 @@ class Forecast(Shown):
 def forecast(model: Any, X: Data, y: Any = None, *, plan: Plan | None = None) -> Forecast:
     """Estimate the cost of fitting a model: with K stored, in tiles, and with landmarks.
 
-    The model is fitted to some thousand of the samples in each way, at several sizes. What that
-    takes is written as a sum of terms, of which kernel values grow with n^2, a factor of K with
-    n^3, landmarks with n m, n m^2 and m^3, and continued to all samples (:func:`continued`). A
-    preconditioner of rank m grows like m^2 and n m^2; its rank is that of the trials, which grows
-    up to a limit. How many iterations a solver takes is that of the trials. Where
-    K is stored, the first trial of a size tells how long the system takes to give memory.
-    ``python -m benchmarks.forecast`` compares figures with what fits took; they are for a machine
-    that does nothing else meanwhile.
+    The model is fitted to some thousand of the samples in each way, at several sizes. The cost is a
+    sum of terms, of which kernel values grow with n^2, a factor of K with n^3, landmarks with n m,
+    n m^2 and m^3, and continued to all samples (:func:`continued`). A preconditioner of rank m
+    grows like m^2 and n m^2; its rank is that of the trials, which grows up to a limit. How many
+    iterations a solver takes is that of the trials. Where K is stored, the first trial of a size
+    tells how long the system takes to give memory. ``python -m benchmarks.forecast`` compares
+    figures with what fits took; they are for a machine that does nothing else meanwhile.
 
     Parameters
     ----------
@@ -125,7 +124,7 @@ def forecast(model: Any, X: Data, y: Any = None, *, plan: Plan | None = None) ->
         Targets, where the model has some: how long a fit takes depends on them.
     plan : Plan, optional
         Memory, threads and the time that may be used (``budget``); by default that of the model. If
-        it has a ``storage``, ``rank`` or ``features``, only that is looked at.
+        it has a ``storage``, ``rank`` or ``features``, only that is considered.
 
     Examples
     --------
@@ -191,7 +190,7 @@ class _Candidate(NamedTuple):
 
 
 def _candidates(model: Any, plan: Plan, n: int) -> list[_Candidate]:
-    """All ways, or the one that the plan asks for."""
+    """All methods, or the one that the plan requests."""
     stored = _FACTORED if model.factorises else _STORED
     if plan.features is not None:
         rule, m = plan.features, int(plan.features.n)
@@ -220,7 +219,7 @@ def _landmarks(plan: Plan, m: int) -> _Candidate:
 
 
 def _look(trial: _Trial, candidate: _Candidate, n: int) -> Way:
-    """What trials of one way say of all samples."""
+    """The forecast for all samples from trials of one method."""
     name, plan, growth, m, fewer = candidate
     try:
         if m:

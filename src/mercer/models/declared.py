@@ -1,6 +1,6 @@
 """Constructor parameters against their annotations, before a fit begins.
 
-A parameter is annotated once, in the class; what is not of that type is rejected here, by name,
+A parameter is annotated once, in the class; values of another type are rejected here, by name,
 rather than deep inside a solver. Ranges are checked where a parameter is used.
 """
 

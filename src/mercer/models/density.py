@@ -34,13 +34,13 @@ _LOGARITHMS = {"exp": lambda D: D, "laplacian": lambda D: -np.sqrt(D)}  # of pro
 
 
 class DensityEstimate(KeepsSamples, KernelByName):
-    """What models share that begin with f(x) = sum_i w_i k(x_i, x) / (Z sum_i w_i)."""
+    """Common base of models of f(x) = sum_i w_i k(x_i, x) / (Z sum_i w_i)."""
 
     _keeps_all = True
     leave_one_out_: np.ndarray
 
     def _estimate(self, X: Data, sample_weight: Any) -> tuple[Any, np.ndarray]:
-        """The operator of checked samples, and their weights; what predictions need is kept."""
+        """The operator of checked samples, and their weights; keeps what predictions need."""
         X = check_data(self, X, self.kernel, reset=True)
         weights = check_weights(sample_weight, np.empty(length(X)))
         w = np.ones(length(X)) if weights is None else weights
@@ -73,9 +73,9 @@ class DensityEstimate(KeepsSamples, KernelByName):
         return logsumexp(logs, b=self.dual_coef_, axis=1) - self.log_integral_
 
     def _held_out(self, weights: np.ndarray, rows: slice, logs: np.ndarray) -> np.ndarray:
-        """log densities of training samples by all others, from a strip that is overwritten.
+        """Leave-one-out log densities of training samples, from a strip that is overwritten.
 
-        A weight is a number of copies, of which one is left out; of less than one, all.
+        A weight is a number of copies, of which one is left out; a weight below 1 is left out.
         """
         i, w = np.arange(rows.start, rows.stop), weights[rows]
         with np.errstate(divide="ignore"):
@@ -111,8 +111,8 @@ class KernelDensity(OutlierMixin, DensityEstimate):
     mass : float
         In (0, 1]: the share of the data that the level set contains.
     plan : Plan, optional
-        Memory and threads to use, and how K is stored. Where landmarks or random features stand
-        for k, values below 0 count as 0.
+        Memory and threads to use, and how K is stored. If k is approximated by landmarks or random
+        features, values below 0 count as 0.
 
     Attributes
     ----------
@@ -206,7 +206,7 @@ def log_strips(
 
 
 def log_tiles(kernel: Kernel, X: Data, Y: Data) -> Tile:
-    """Tiles of log k(x, y) of prepared samples, without a detour by k where there is a way."""
+    """Tiles of log k(x, y) of prepared samples, computed without k if possible."""
     row, col = kernel.formula(X), kernel.formula(Y)
     one, other = (f.scaled_atom() if f is not None else None for f in (row, col))
     if one is not None and other is not None and one[1].profile.name in _LOGARITHMS:

@@ -62,7 +62,7 @@ class FunctionalCCA(MultiViewModel):
     order : int
         m >= 1, the derivative that is penalised.
     cv : int, splitter or iterable
-        Folds for ``"cv"``, as in scikit-learn; a number shuffles nothing.
+        Folds for ``"cv"``, as in scikit-learn; with a number of folds, samples are not shuffled.
 
     Attributes
     ----------

@@ -50,7 +50,7 @@ _LEAST_NOISE = 1e-5  # learned, of the variance of y: less claims that observati
 
 
 class _Learned(NamedTuple):
-    """What a search chose: the noise is that of each sample and output, points are landmarks."""
+    """The result of a search: the noise of each sample and output; points are landmarks."""
 
     kernel: Kernel
     noise: np.ndarray
@@ -191,8 +191,9 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         ----------
         X, y : data
             Samples, and targets of shape (n,) or (n, t). With ``landmarks``, X may be
-            :class:`~mercer.chunks.Chunks`, which carry their own targets and weights: numbers and
-            landmarks are learned from some of them, then all are taken in, in one pass.
+            :class:`~mercer.chunks.Chunks`, which carry their own targets and weights:
+            hyper-parameters and landmarks are learned from some of them, then all are processed in
+            one pass.
         sample_weight : array of shape (n,), optional
             The noise of a sample is alpha divided by its weight; those of weight 0 count as absent.
         """

@@ -1,4 +1,4 @@
-"""Gaussian processes of samples in chunks, through landmarks: what is left of data are sums."""
+"""Gaussian processes of samples in chunks, through landmarks: only sums over the data are kept."""
 
 from __future__ import annotations
 

@@ -227,7 +227,7 @@ class GaussianProcessClassifier(Classifier, KernelEstimator):
         return found.kernel
 
     def _restore(self) -> None:
-        """Also what :func:`mercer.load` calls: factors are made again, not stored."""
+        """Also called by :func:`mercer.load`: factors are recomputed, not stored."""
         self._latents = []
         problems, searched = self._problems(), self.optimizer is not None
         for kernel, labels in zip(self.kernels_, problems, strict=True):

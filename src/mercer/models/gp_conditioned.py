@@ -29,7 +29,7 @@ NO_NOISE = np.zeros(1)
 class ConditionedProcess:
     """What a fitted process has, from its kernel, its noise and its samples or landmarks.
 
-    Factors of K with its noise are made anew for a model from a file; those of landmarks are few
+    Factors of K with its noise are recomputed for a model from a file; those of landmarks are few
     numbers, and are kept.
     """
 
@@ -147,11 +147,11 @@ class ConditionedProcess:
         return RKHSFunction(self.kernel_, self._points, self.dual_coef_ * self._y_scale)
 
     def _restore(self) -> None:
-        """Also what :func:`mercer.load` calls: factors are made again, not stored."""
+        """Also called by :func:`mercer.load`: factors are recomputed, not stored."""
         searched = self.optimizer is not None
         if "landmarks_" in vars(self):
             self.gram_ = self.kernel_.gram(self.landmarks_, self.plan)
-            self.gram_.notes = ("these are landmarks, through which all samples were seen",)
+            self.gram_.notes = ("these are the landmarks that represent all samples",)
             self._factors = [LandmarkFactor(root) for root in self._roots]
             return
         plan = with_room(self.plan, searched)

@@ -23,14 +23,14 @@ _FAR = 100.0  # a factor between the mean square of y and the variance of the pr
 
 
 def evidences(K: np.ndarray, Y: np.ndarray, noise: np.ndarray) -> list[criteria.Criterion]:
-    """The evidence of all outputs, or of each of them if they have noise of their own."""
+    """The evidence of all outputs, or of each if these have separate noise."""
     outputs = [Y] if noise.shape[1] == 1 else [y[:, None] for y in Y.T]
     matrices = with_noise(K, noise)
     return [criteria.evidence(A, y) for A, y in zip(matrices, outputs, strict=True)]
 
 
 def joint_evidence(K: np.ndarray, targets: np.ndarray) -> criteria.Criterion:
-    """The evidence of outputs whose noise stands beside them, as columns."""
+    """The evidence of outputs with one column of noise for each."""
     return criteria.total(evidences(K, *np.split(targets, 2, axis=1)))
 
 
@@ -59,7 +59,7 @@ def likelihood(gram: Any, kernel: Kernel, Y: np.ndarray, noise: np.ndarray, slop
 
 
 def near(kernel: Kernel, X: Data, square: float, fixed: tuple[str, ...]) -> Kernel:
-    """The kernel, its weights multiplied where they are far from what y, as it is, asks for.
+    """The kernel, with weights multiplied if they are far from the scale of y.
 
     A search that begins at a process much smaller than y takes all for noise, and stays there.
     """

@@ -1,4 +1,4 @@
-"""What a Gaussian process is given beside X and y: noise, weights of samples, landmarks."""
+"""Inputs of a Gaussian process besides X and y: noise, weights of samples, landmarks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Present(NamedTuple):
 
 
 def check_choices(model: Any) -> None:
-    """Refuse names that are none."""
+    """Reject unknown names."""
     if model.optimizer not in ("lbfgs", None):
         raise ValueError(f'optimizer must be "lbfgs" or None, got {model.optimizer!r}.')
     check_count("n_restarts_optimizer", model.n_restarts_optimizer, 0)

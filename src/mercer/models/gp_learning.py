@@ -36,7 +36,7 @@ class Learning:
     alpha : float
         The noise to begin with, or 1 if it is known.
     scale : ndarray of shape (n, s)
-        What alpha is multiplied with, in all columns or in each.
+        The factor of alpha, for all columns or for each.
     fixed : tuple of str
         What is not learned.
     unit, least : float
@@ -90,19 +90,20 @@ class Learning:
         return self.X if some is None else rows_of(self.kernel, self.X, some)
 
     def _problem(self, some: np.ndarray | None) -> tuple[np.ndarray, Any, np.ndarray]:
-        """Targets, the criterion, and what alpha is multiplied with, of some samples or of all."""
+        """Targets, the criterion, and the factor of alpha, for some samples or for all."""
         rows = slice(None) if some is None else some
         Y, scale = self.Y[rows], self.scale[rows]
         if scale.shape[1] == 1:
             return Y, criteria.evidence, scale[:, 0]
-        # known noise, different for each output, stands beside it
+        # known noise, different for each output, is added as columns
         return np.hstack([Y, self.alpha * scale]), joint_evidence, np.zeros(len(Y))
 
     def from_estimates(self, begin: Tuning, some: np.ndarray, rank: int) -> Tuning:
         """By estimates of the evidence of all samples, from products with K.
 
-        It begins where the evidence of some samples is largest, with the curvature that it has
-        there. What ran off to where slopes vanish, since these do not need it, is brought back.
+        The search starts at the maximum of the evidence of some samples, with its curvature there.
+        Parameters that these samples do not need, and that diverged to where slopes vanish, are
+        moved back.
         """
         few, n = some[:: -(-len(some) // _CURVED)], len(self.Y)
         Y, measure, scale = self._problem(few)

@@ -80,7 +80,7 @@ class ProcessPart:
 
 
 def summands(kernel: Kernel) -> list[Kernel]:
-    """The terms of a sum as it is written; a kernel that is none is its only term."""
+    """The terms of a sum as it is written; a kernel that is not a sum is its only term."""
     if not isinstance(kernel, Sum):
         return [kernel]
     return [*summands(kernel.left), *summands(kernel.right)]

@@ -1,4 +1,4 @@
-"""What data leave open of a Gaussian process at new samples, from K or from its features."""
+"""The posterior of a Gaussian process at new samples, from K or from its features."""
 
 from __future__ import annotations
 
@@ -36,10 +36,9 @@ class NewSamples:
     own : bool
         Are the features of ``cross``, if there are any, those of the factors, too?
     lost : bool
-        Is ``cross`` an approximation? What it does not see of a sample stays unknown, with the
-        variance that it has by the kernel (Quiñonero-Candela & Rasmussen, *A unifying view of
-        sparse approximate Gaussian process regression*, 2005: the deterministic training
-        conditional).
+        Is ``cross`` an approximation? The part of a sample outside its features keeps its prior
+        variance (Quiñonero-Candela & Rasmussen, *A unifying view of sparse approximate Gaussian
+        process regression*, 2005: the deterministic training conditional).
     std_tol : float, optional
         By how much of itself a standard deviation may be too large, where K is not stored.
     """
@@ -54,9 +53,9 @@ class NewSamples:
     def posterior(
         self, coef: np.ndarray, factors: list[Factor], std: bool, cov: bool
     ) -> tuple[np.ndarray, np.ndarray | None]:
-        """Means, and variances or covariances if asked for, of each column and each factor.
+        """Means, and variances or covariances if requested, of each column and each factor.
 
-        Strip by strip: of what new samples have in common with all others, little is held at once.
+        Strip by strip, so that few covariances with training samples are held at once.
         """
         m, features = len(self.cross), self.cross.features is not None
         products = features or (self.cross.device != HOST and not (std or cov))
@@ -84,7 +83,7 @@ class NewSamples:
         return self.cross.rows(rows).astype(np.float64, copy=False)
 
     def strips(self, whole: bool) -> list[slice]:
-        """All samples, cut up unless they are wanted as a ``whole``."""
+        """All samples, in strips unless they are needed as a ``whole``."""
         return [slice(0, len(self.cross))] if whole else self.cross.by_rows()
 
     def variances(self, rows: slice, prior: np.ndarray, factor: Factor, block: Any) -> np.ndarray:
@@ -123,7 +122,7 @@ class NewSamples:
 
 
 def make_gram(kernel: Kernel, X: Data, plan: Plan | None, searched: bool) -> Gram:
-    """The operator of the covariance; of a search on a part of the data it says so."""
+    """The operator of the covariance, with a note if the search used a part of the data."""
     gram: Any = kernel.gram(X, plan)
     sample = search_size(len(gram), plan)
     if searched and sample < len(gram):
@@ -132,7 +131,7 @@ def make_gram(kernel: Kernel, X: Data, plan: Plan | None, searched: bool) -> Gra
 
 
 def with_room(plan: Plan | None, searched: bool) -> Plan:
-    """The plan, under which K is stored where there is room for its factor, or a gradient."""
+    """The plan by which K is stored if there is room for its factor, or for a gradient."""
     return (plan or Plan()).beside(3 if searched else 1)
 
 
@@ -150,9 +149,9 @@ def is_approximate(kernel: Kernel, given: Any) -> bool:
 def search_size(n: int, plan: Plan | None, few: bool = False) -> int:
     """The number of samples on which hyper-parameters are chosen from K.
 
-    A search computes all of K of its samples in each step. Who asks for few features does not want
-    that: as many samples as features are enough for those few numbers, or 500; and where that is
-    only the beginning of a search, few are.
+    A search computes all of K of its samples in each step. With few features that would be too
+    expensive: as many samples as features, or 500, are enough for few hyper-parameters; and fewer
+    if this is only the first part of a search.
     """
     if few:
         room = np.inf if plan is None else np.sqrt(plan.limit / 32)  # for four matrices

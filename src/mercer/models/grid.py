@@ -77,7 +77,7 @@ class GridSearch:
         return model.set_params(**given).set_params(**clone(setting, safe=False))
 
     def _take_over(self, fitted: Any) -> None:
-        """What a fitted model has found becomes this one's."""
+        """Copy the results of a fitted model."""
         params = fitted.get_params(deep=False)
         vars(self).update({k: value for k, value in vars(fitted).items() if k not in params})
 

@@ -1,4 +1,4 @@
-"""Which samples a fitted model keeps: all of them, or a few that stand for all."""
+"""Which samples a fitted model keeps: all of them, or a few that span all functions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _ROUNDING = 1e-7  # of k(x, x), to which functions of few samples are known
 
 
 def few_gram(kernel: Any, X: Data, plan: Plan | None) -> Any:
-    """The operator of a few samples that stand for all, as features, as that of all was."""
+    """The operator of few samples that span all, as features, like that of all samples."""
     return kernel.gram(X, (plan or Plan()).exact().replace(storage="lowrank"))
 
 
@@ -45,13 +45,13 @@ def _crossed(gram: Any, coef: np.ndarray, X: Data) -> np.ndarray:
 
 
 class KeepsSamples:
-    """What models share whose function is f = sum_i c_i k(x_i, .), with one kernel.
+    """Common base of models with f = sum_i c_i k(x_i, .) and one kernel.
 
     Where the operator of the training samples is a product of M features, f is a sum over M samples
     as well (:meth:`~mercer.gram.base.Gram.span`), and no more are kept.
     """
 
-    _keeps_all = False  # set on a model by whoever asks it for what only all samples can tell
+    _keeps_all = False  # set on a model that is later asked for results that need all samples
 
     kernel: Any
     plan: Plan | None
@@ -101,7 +101,7 @@ class KeepsSamples:
         return few_gram(self.kernel_, self.X_fit_, self.plan)
 
     def _restore(self) -> None:
-        """What :func:`mercer.load` calls: the operator is made again, not stored."""
+        """Called by :func:`mercer.load`: the operator is rebuilt, not stored."""
         if not hasattr(self, "n_samples_seen_"):  # a file that had all samples, always
             self.n_samples_seen_ = length(self.X_fit_)
         self.gram_ = self.kernel_.gram(self.X_fit_, self.plan) if self._has_all else self._few()

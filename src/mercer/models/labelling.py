@@ -1,4 +1,4 @@
-"""Labels of sequences, by a kernel on their elements and the labels beside them."""
+"""Labels of sequences, by a kernel on their elements and on neighbouring labels."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class SequenceLabeller(KeepsSamples, Classifier, KernelByName):
               + \tau \sum_{s, t} [y_{s-1} = y'_{t-1},\, y_s = y'_t]
 
     An element may be anything that k takes: a vector, a word, a graph. The label of an element
-    depends on the element and, through T, on the labels beside it; the first label of a sequence
+    depends on the element and, through T, on the neighbouring labels; the first label of a sequence
     has its own scores. Without transitions, tau = 0, this is multinomial logistic regression of
     single elements.
 

@@ -68,7 +68,7 @@ class KernelLogisticRegression(Classifier, RecursiveLogistic, Watched, Represent
     kernel_ : Kernel
         The kernel with all parameters resolved to numbers.
     X_fit_, n_samples_seen_
-        The samples x_i, all or, through M features, at most M of them that stand for all
+        The samples x_i, all or, through M features, at most M of them that span all
         (:class:`KernelRidge`); and the number of training samples.
     gram_ : Gram
         The operator of ``X_fit_``.

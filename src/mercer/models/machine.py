@@ -82,7 +82,7 @@ class KernelMachine(Watched, LossMachine):
     classes_ : ndarray
         The classes, if the loss is for classification.
     X_fit_, n_samples_seen_
-        The samples x_i, all or, through M features, at most M of them that stand for all
+        The samples x_i, all or, through M features, at most M of them that span all
         (:class:`KernelRidge`); and the number of training samples.
     gram_ : Gram
         The operator of ``X_fit_``.
@@ -161,7 +161,7 @@ class KernelMachine(Watched, LossMachine):
         return solution
 
     def leave_one_out(self) -> np.ndarray:
-        """As for all machines, where the penalty is the squared norm."""
+        """As for all kernel machines; only if the penalty is the squared norm."""
         if self.penalty is not None:
             raise ValueError(
                 "leave_one_out() is only available for the squared norm, penalty=None; otherwise "

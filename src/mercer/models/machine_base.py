@@ -40,7 +40,7 @@ from .streamed import (
 
 
 class RepresenterMachine(KeepsSamples, KernelEstimator):
-    """What estimators share whose solution is f = sum_i c_i k(x_i, .) + b."""
+    """Common base of estimators whose solution is f = sum_i c_i k(x_i, .) + b."""
 
     saved_state: ClassVar[tuple[str, ...]] = (
         *KEPT,
@@ -63,7 +63,7 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
 
     # ---- the parts of fit ------------------------------------------------------------------
     def _check_parameters(self) -> None:
-        """Before any work."""
+        """Check parameters before any work."""
         check_positive("alpha", self.alpha)
         check_number("tol", self.tol, "> 0", lambda tol: tol > 0)
         check_count("max_iter", self.max_iter, also=(None,))
@@ -153,7 +153,7 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
         return [machine_by_passes(self, self.gram_, losses, y, weights, scores)]
 
     def _is_joint(self, classes: int) -> bool:
-        """Is there one loss of the scores of so many classes together?"""
+        """Is there a joint loss of the scores of this many classes?"""
         return classes > 2
 
     def _keep(self, solutions: list[MachineSolution]) -> None:
@@ -194,7 +194,7 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
         return F[:, 0] if self.dual_coef_.ndim == 1 else F
 
     def _need_each(self) -> None:
-        """What is left out, one sample at a time, has to be there."""
+        """Leave-one-out needs all samples."""
         check_is_fitted(self)
         self._need_all(
             "leave_one_out()",

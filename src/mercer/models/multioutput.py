@@ -69,8 +69,8 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, KernelByName):
     Attributes
     ----------
     dual_coef_ : ndarray of shape (n_samples,) or (n_samples, T)
-        The coefficients c_i; 0 where a target is missing. Those of a few samples where these stand
-        for all (:class:`KernelRidge`).
+        The coefficients c_i; 0 where a target is missing. Those of a few samples if these span all
+        (:class:`KernelRidge`).
     kernel_ : OperatorKernel
         K with every data-dependent parameter, and B, as numbers.
     output_ : ndarray of shape (T, T)
@@ -78,8 +78,8 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, KernelByName):
     gram_ : OperatorGram
         The operator of ``X_fit_``.
     X_fit_ : data
-        The training samples. Through M features, at most M of them that stand for all, if the
-        kernel is k(x, y) B and no target is missing.
+        The training samples. Through M features, at most M of them that span all, if the kernel is
+        k(x, y) B and no target is missing.
     n_samples_seen_ : int
         The number of training samples.
     solution_ : Solution
@@ -172,7 +172,7 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, KernelByName):
     def _keep(
         self, kernel: OperatorKernel, gram: OperatorGram, X: Data, coef: np.ndarray
     ) -> np.ndarray:
-        """All samples, or a few that stand for all if no target is missing; their coefficients."""
+        """All samples, or a few that span all if no target is missing; their coefficients."""
         self.kernel_, self.gram_ = kernel, gram
         self.X_fit_, self.n_samples_seen_ = X, length(X)
         self._axes, self._spectrum = None, None
@@ -324,7 +324,7 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, KernelByName):
         return None if part else rows, self.learned_.coef
 
     def _restore(self) -> None:
-        """What :func:`mercer.load` calls: the operator is made again, not stored."""
+        """Called by :func:`mercer.load`: the operator is rebuilt, not stored."""
         self._axes = getattr(self, "_axes", None)  # not in files with all samples, always
         make = self.kernel_.gram if self._axes is None else partial(few_gram, self.kernel_)
         self.gram_ = make(self.X_fit_, self.plan)

@@ -53,8 +53,8 @@ class MultipleKernelMachine(LossMachine):
         The kernels k_m, on any data: ``[Gaussian().on("age"), Spectrum(3).on("sequence")]``. By
         default Gaussian kernels of five lengthscales around the median distance.
     loss : Loss or str
-        As for :class:`KernelMachine`: ``"squared"``, ``"hinge"``, ``"logistic"``, ...; one whose
-        conjugate is known, as it is for all that have names.
+        As for :class:`KernelMachine`: ``"squared"``, ``"hinge"``, ``"logistic"``, ...; it must have
+        a conjugate, as all named losses do.
     alpha : float
         Strength of the penalty, > 0; C of a support vector machine is 1 / alpha.
     p : float
@@ -169,7 +169,7 @@ class MultipleKernelMachine(LossMachine):
 
     @property
     def kernel(self) -> Any:
-        """What samples are checked by: the sum of all kernels, or a name for vectors."""
+        """The kernel by which samples are checked: the sum of all, or a name for vectors."""
         given = self._given()
         if given is None or not all(isinstance(k, Kernel) for k in given):
             return "rbf"

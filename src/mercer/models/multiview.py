@@ -121,7 +121,7 @@ class ViewMethods(ABC):
 
     # ---- checks ----------------------------------------------------------------------------
     def _table(self, scores: np.ndarray, X: Data) -> Any:
-        """Scores as the kind of table that ``set_output`` asks for."""
+        """Scores as the kind of table that ``set_output`` requests."""
         return _wrap_data_with_container("transform", scores, X, self)
 
     def _new_views(self, X: Any, y: Data) -> list[Data]:
@@ -138,7 +138,7 @@ class ViewMethods(ABC):
         check_count("view", view, 0, len(self._columns) - 1)
 
     def _check_view(self, X: Data, m: int, kernel: Any, *, reset: bool) -> Data:
-        """One view as its kernel wants it; errors say which view it is."""
+        """One view in the form its kernel needs; errors say which view it is."""
         one = one_view(type(self).__name__)()
         if not reset:
             one.__dict__.update(self._columns[m])
@@ -197,7 +197,7 @@ class MultiViewModel(
 
     @property
     def feature_names_in_(self) -> np.ndarray:
-        """The names of the columns of the first view, if they have some."""
+        """The names of the columns of the first view, if they have any."""
         return self._of_first_view("feature_names_in_")
 
     def _of_first_view(self, name: str) -> Any:

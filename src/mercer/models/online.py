@@ -44,14 +44,13 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
 
     or, with ``update="explicit"``, by that of NORMA, :math:`f_t = (1 - \eta_t w_t \alpha) f_{t-1} -
     \eta_t w_t L'(y_t, f_{t-1}(x_t) + b_{t-1})\, k(x_t, \cdot)`. An implicit step never overshoots
-    the minimum of the loss, whatever the scale of k, of y and of outliers. By default steps are of
+    the minimum of the loss, whatever the scale of k, of y and of outliers. By default, steps are of
     second order: f moves along k preconditioned with the second moments of all samples so far, in
-    the span of those that are kept. How the stream is divided into calls of :meth:`partial_fit`
-    makes little difference, and none but for rounding where steps are single ones; kernel
-    parameters that depend on data, such as "median", are fixed by the first call.
+    the span of the kept ones. How the stream is divided into calls of :meth:`partial_fit` makes
+    little difference, and for single steps none except for rounding; kernel parameters that depend
+    on data, such as "median", are fixed by the first call.
 
-    alpha is per sample: on n samples it compares with ``alpha = n alpha`` of
-    :class:`KernelMachine`.
+    alpha is per sample: on n samples it corresponds to ``n * alpha`` for :class:`KernelMachine`.
 
     Parameters
     ----------
@@ -66,26 +65,26 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         Size of the steps, > 0; not used with ``schedule="inverse"``. By default several sizes are
         tried side by side, each a quarter of the next: 3.75 to 240 for implicit steps; 0.0625 to 1
         for Newton steps, as factors of sqrt(t) in the step of Newton's method on all samples so
-        far (32 times that step at most). They share kernel values and the samples that are kept, so
-        this takes little time. Each sample is predicted before it is learned, and the model uses
-        the size with the smallest loss so far; samples are weighted like iterates for ``average``.
-        For explicit steps, 15.
+        far (32 times that step at most). They share kernel values and kept samples, so this takes
+        little time. Each sample is predicted before it is learned, and the model uses the size with
+        the smallest loss so far; samples are weighted like iterates for ``average``. For explicit
+        steps, 15.
     schedule : {"auto", "sqrt", "constant", "inverse"}
-        eta / sqrt(t), where t is the sum of the weights so far. By default the clock t goes back,
-        and the average begins anew, when the last iterate has predicted better than the average
-        for so long that it is no coincidence: the data have changed. ``"sqrt"``: it never goes
-        back. ``"constant"``: eta, for data that always drift. ``"inverse"``: 1 / (alpha t), which
+        eta / sqrt(t), where t is the sum of the weights so far. By default, the clock t is set back
+        and the average restarted when the last iterate has predicted better than the average for so
+        long that chance is ruled out: the data have changed. ``"sqrt"``: it is never set back.
+        ``"constant"``: eta, for data that drift all the time. ``"inverse"``: 1 / (alpha t), which
         makes alpha the only parameter.
     update : {"auto", "newton", "implicit", "explicit"}
         ``"implicit"``, ``"explicit"``: where the derivative of the loss is evaluated, after the
-        step or before it. ``"newton"``: steps are implicit and of second order, in the span of
-        ``budget`` samples, the first ones; if later samples are outside of it, the older half is
-        given up for them. Functions that vary on many scales are learned in one pass. This needs
-        nine matrices of budget x budget numbers, and a few budget x budget operations for each
-        sample. By default Newton steps, or else implicit ones: with other values of ``eta``,
-        ``average``, ``removal`` or ``schedule`` (but ``"sqrt"``), which are about single steps;
-        with budgets of more than 2000, or for which there is no memory; and for kernels that turn
-        out not to be positive semi-definite. The last two give a warning; see ``update_``.
+        step or before it. ``"newton"``: steps are implicit and of second order, in the span of the
+        first ``budget`` samples; if later samples lie outside of it, they replace the older half.
+        Functions that vary on many scales are learned in one pass. This needs nine matrices of
+        budget x budget numbers, and a few budget x budget operations for each sample. By default
+        Newton steps, but implicit ones if ``eta``, ``average``, ``removal`` or ``schedule`` (other
+        than ``"sqrt"``) is set, which apply to single steps; with budgets of more than 2000, or too
+        large for the memory; and for kernels that turn out not to be positive semi-definite. The
+        last two cause a warning; see ``update_``.
     budget : int or str
         The number of samples to keep or, for vectors, memory such as ``"10 MB"``. A step takes as
         many kernel values as samples are kept.
@@ -99,15 +98,15 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         Predict with the average of all iterates, weighted by t; a number is the length of the
         longest window, in samples.
     nu : float, optional
-        With ``loss="epsilon_insensitive"``: the share of samples outside the tube, whose width
-        is learned, beginning with epsilon.
+        With ``loss="epsilon_insensitive"``: the fraction of samples outside the tube, whose width
+        is learned, starting from epsilon.
     fit_intercept : bool
         Whether to fit a constant b, which is not penalised.
 
     Attributes
     ----------
     X_fit_, dual_coef_, intercept_
-        The samples that are kept, oldest first; coefficients c of shape (n,) or (n, k); b.
+        The kept samples, oldest first; coefficients c of shape (n,) or (n, k); b.
     classes_ : ndarray
         The classes, if the loss is for classification.
     n_samples_seen_ : int
@@ -115,9 +114,9 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
     epsilon_ : float
         The half width of the tube, with ``nu``.
     eta_ : float
-        The size of steps that predicts best so far.
+        The step size that has predicted best so far.
     update_ : str
-        The kind of steps that were taken last.
+        The kind of the latest steps.
     kernel_, loss_ : Kernel, Loss
         The kernel and the loss with all parameters resolved to numbers.
     rkhs_function_ : RKHSFunction
@@ -168,7 +167,7 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
 
     @all_or_nothing
     def partial_fit(self, X: Data, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Go on with more samples.
+        """Continue with more samples.
 
         Parameters
         ----------
@@ -191,7 +190,7 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
 
     @property
     def eta_(self) -> float:
-        """The size of steps that predicts best so far."""
+        """The step size that has predicted best so far."""
         check_is_fitted(self)
         return self._lengths(self.update_)[self._state.best]
 
@@ -242,7 +241,7 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
         return self
 
     def _check_nu(self, loss: Any) -> float:
-        """The share of samples outside a tube that adapts; -1 if there is none."""
+        """The fraction of samples outside an adaptive tube; -1 if there is none."""
         if self.nu is None:
             return -1.0
         check_number("nu", self.nu, "in (0, 1) or None", lambda nu: 0 < nu < 1)

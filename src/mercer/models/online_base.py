@@ -1,4 +1,4 @@
-"""What online models share: blocks of a stream, samples within a budget, predictions."""
+"""Common base of online models: blocks of a stream, samples within a budget, predictions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _EXPLICIT = 15.0  # the one of explicit steps, which longer ones may let diverge
 
 
 class OnlineModel(KernelEstimator):
-    """An estimator whose function is learned sample by sample, and stays within a budget."""
+    """An estimator whose function is learned sample by sample, within a budget."""
 
     saved_state: ClassVar[tuple[str, ...]] = (
         *SEEN, "kernel_", "X_fit_", "dual_coef_", "intercept_", "n_samples_seen_", "_iterate",
@@ -64,7 +64,7 @@ class OnlineModel(KernelEstimator):
 
     @property
     def rkhs_function_(self) -> RKHSFunction:
-        """The function that has been learned, without the intercept, as an element of H_k."""
+        """The function learned so far, without the intercept, as an element of H_k."""
         check_is_fitted(self)
         points, coef, _ = self._predictor
         return RKHSFunction(self.kernel_, points, coef)
@@ -78,7 +78,7 @@ class OnlineModel(KernelEstimator):
 
     # ---- learning --------------------------------------------------------------------------
     def _check_parameters(self) -> None:
-        """Before any work."""
+        """Check parameters before any work."""
         check_positive("alpha", self.alpha)
         if not (isinstance(self.eta, str) and self.eta == "auto"):
             check_number("eta", self.eta, '"auto", or > 0 and finite', lambda v: 0 < v < np.inf)
@@ -107,7 +107,7 @@ class OnlineModel(KernelEstimator):
             )
 
     def _lengths(self, update: str) -> tuple[float, ...]:
-        """The steps that are tried."""
+        """The step sizes to try."""
         if self.eta != "auto":
             return (float(self.eta),)
         if update == "newton":
@@ -119,12 +119,12 @@ class OnlineModel(KernelEstimator):
         return isinstance(self.average, bool | np.bool_)
 
     def _forget(self) -> None:
-        """Nothing of an earlier stream is left."""
+        """Discard the state of an earlier stream."""
         for name in (*self.saved_state, "_state", "_kept", "_predictor", "_curvature"):
             self.__dict__.pop(name, None)
 
     def _begin(self, X: Data, outputs: int, tube: float) -> None:
-        """f = 0, with a kernel whose parameters are numbers."""
+        """Start with f = 0, and a kernel whose parameters are numbers."""
         self.kernel_ = self._as_kernel(X).resolve(X)
         self._kept = KeptSamples(self.kernel_)
         self._state = Expansion.empty(outputs, tube)
@@ -134,7 +134,7 @@ class OnlineModel(KernelEstimator):
         self, X: Data, loss: Loss, y: np.ndarray, weights: np.ndarray,
         intercept: bool = True, lean: float = 0.0, outside: float = -1.0,
     ) -> None:  # fmt: skip
-        """Take in a part of the stream, block by block."""
+        """Learn from a part of the stream, block by block."""
         outputs = len(self._state.intercept) // len(self._state.losses)
         self.update_ = self._steps(X, outputs)
         stream = loss, X, y, weights
@@ -152,7 +152,7 @@ class OnlineModel(KernelEstimator):
     def _go_through(
         self, rule: Rule, loss: Loss, X: Data, y: np.ndarray, weights: np.ndarray
     ) -> None:
-        """Samples of a stream, and what is kept and known after them."""
+        """Learn from samples of a stream, and update the state."""
         kept, state = self._kept, replace(self._state.of_lengths(len(rule.scale)))
         if len(kept) > rule.budget:
             raise ValueError(
@@ -186,7 +186,7 @@ class OnlineModel(KernelEstimator):
         self._kept, self._state = first_order(self.kernel_, kept, state, *stream)
 
     def _steps(self, X: Data, outputs: int) -> str:
-        """The kind of steps, where ``update="auto"`` leaves it to this model."""
+        """The kind of steps; chosen here for ``update="auto"``."""
         if self.update != "auto":
             return self.update
         if (
@@ -209,13 +209,13 @@ class OnlineModel(KernelEstimator):
         return "newton"
 
     def _settle_for_less(self, reason: Exception) -> None:
-        """No steps of second order from here on."""
+        """Take no second-order steps from here on."""
         kind = IndefiniteKernelWarning if isinstance(reason, IndefiniteError) else NumericalWarning
-        warn(f"single steps from here on, as by update='implicit': {reason}", kind)
+        warn(f"continuing with single steps, as with update='implicit': {reason}", kind)
         self._plain = True
 
     def _known(self, kept: KeptSamples, state: Expansion, rule: Rule) -> Second:
-        """Of what was seen before: of a file; or, for the first time, of samples that are kept."""
+        """The second moments so far: from a file, or at first from the kept samples."""
         second: Any = getattr(self, "_second", ())
         gram, owed, curves = kept.gram(), np.zeros(len(rule.scale)), Curvature.empty()
         if len(second):
@@ -270,7 +270,7 @@ class OnlineModel(KernelEstimator):
         return int(most)
 
     def _publish(self) -> None:
-        """Attributes that tell what has been learned, and what files hold of where it stands."""
+        """Set the fitted attributes, and the state that is saved to files."""
         state = self._state
         averaged = bool(self.average)
         coef = (state.mean if averaged else state.coef)[state.own].T
@@ -285,12 +285,12 @@ class OnlineModel(KernelEstimator):
         )  # fmt: skip
 
     def _before_saving(self) -> None:
-        """What files hold of second derivatives."""
+        """The second moments, as saved to files."""
         known = getattr(self, "_curvature", None)
         self._second = () if known is None else (*known.curves.told(), known.owed)
 
     def _restore(self) -> None:
-        """What :func:`mercer.load` calls: kernel values are computed again, not stored."""
+        """Called by :func:`mercer.load`: kernel values are recomputed, not stored."""
         if len(self._iterate) == 7:  # a file of version 0.1, of a single length of steps
             *others, tube, mean_tube = self._iterate
             self._iterate = (*others, np.array([tube]), np.array([mean_tube]), np.zeros(1))

@@ -1,4 +1,4 @@
-"""A stream, block by block: samples that are kept, and steps by their kernel values."""
+"""A stream, block by block: the kept samples, and steps from kernel values."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def first_order(
 
 @dataclass(frozen=True)
 class Second:
-    """What steps of second order know.
+    """The state of second-order steps.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class Second:
     functions : list of arrays
         The last iterates and, if there is one, the average, by coefficients on the features.
     owed : ndarray of shape (lengths,)
-        Steps of the penalty that have not been taken yet.
+        Pending steps of the penalty.
     """
 
     curves: Curvature
@@ -58,12 +58,12 @@ class Second:
 
     @classmethod
     def of(cls, curves: Curvature, state: Expansion, rule: Rule, owed: np.ndarray) -> Second:
-        """Where a stream goes on."""
+        """The state from which a stream continues."""
         tables = [state.coef, state.mean][: 1 + (rule.window > 0)]
         return cls(curves, [curves.coordinates(table) for table in tables], owed)
 
     def fits(self, rule: Rule) -> bool:
-        """Whether it is for as many lengths of steps, and for averages if there are any."""
+        """Does it have the same number of step sizes, and averages if there are any?"""
         return len(self.owed) == len(rule.scale) and len(self.functions) == 1 + (rule.window > 0)
 
 
@@ -71,7 +71,7 @@ def second_order(
     kernel: Kernel, kept: KeptSamples, state: Expansion, known: Second,
     rule: Rule, loss: Loss, X: Data, y: np.ndarray, weights: np.ndarray,
 ) -> tuple[KeptSamples, Expansion, Second]:  # fmt: skip
-    """Newton steps in the span of the first samples, or of later ones if samples move away."""
+    """Newton steps in the span of the first samples, or of later ones if the data drift."""
     curves, functions, owed = known.curves, known.functions, known.owed
     for rows, block, P in _blocks(kernel, X, np.flatnonzero(weights), BLOCK):
         w = weights[rows]
@@ -113,7 +113,7 @@ def second_order(
 def _blocks(
     kernel: Kernel, X: Data, rows: np.ndarray, step: int
 ) -> Iterator[tuple[np.ndarray, Any, Any]]:
-    """Rows of samples, the samples, and what the kernel makes of them."""
+    """Row numbers, samples, and prepared samples of each block."""
     with one_blas_thread():
         for start in range(0, len(rows), max(step, _LEAST)):
             go_on()

@@ -35,23 +35,22 @@ class OnlineOneClassSVM(OutlierMixin, OnlineModel):
               + \tfrac{\alpha}{2} \|f\|^2
 
     f and rho move with every sample as in :class:`OnlineKernelMachine`, with -rho as the intercept:
-    rho grows by nu eta_t, and falls by up to eta_t where a sample lies outside, so that a share nu
-    of them does in the long run. Single steps move rho too much for the edge of a region, so from
-    10 / nu samples on the published one is the nu-quantile of f over the last 1000 samples.
+    rho grows by nu eta_t, and falls by up to eta_t when a sample lies outside, so that a fraction
+    nu of them does in the long run. Single steps change rho too much for a stable region, so from
+    10 / nu samples on ``offset_`` uses the nu-quantile of f over the last 1000 samples.
 
     Parameters
     ----------
     kernel : Kernel, str or callable
         A kernel on samples of any kind, a name known to scikit-learn, or a function of two samples.
     nu : float
-        In (0, 1): the share of samples that lie outside.
+        In (0, 1): the fraction of samples that lie outside.
     alpha : float
         Strength of the penalty, > 0: f is of the size nu / alpha.
     eta, schedule, update, budget, removal, average
-        As in :class:`OnlineKernelMachine`, but eta is a number, which makes steps single ones
-        unless ``update="newton"``. By default steps are
-        1 / (alpha t), with which f is the mean of what all samples have added to it;
-        ``"constant"`` is for data that drift.
+        As in :class:`OnlineKernelMachine`, but eta is a number, so steps are single ones unless
+        ``update="newton"``. By default, step sizes are 1 / (alpha t), with which f is the mean of
+        the contributions of all samples; ``"constant"`` is for data that drift.
 
     Attributes
     ----------
@@ -97,7 +96,7 @@ class OnlineOneClassSVM(OutlierMixin, OnlineModel):
 
     @all_or_nothing
     def partial_fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
-        """Go on with more samples; y is ignored."""
+        """Continue with more samples; y is ignored."""
         return self._take(X, sample_weight)
 
     @property
@@ -118,7 +117,7 @@ class OnlineOneClassSVM(OutlierMixin, OnlineModel):
         return np.where(self.decision_function(X) >= 0, 1, -1)
 
     def _publish(self) -> None:
-        """Implicit steps leave samples on the edge, which rounding must not put outside."""
+        """Implicit steps leave samples on the boundary, which rounding must not put outside."""
         super()._publish()
         size = np.abs(self.dual_coef_).sum() * self._state.diag.max(initial=0.0)
         self.intercept_ += _ROUNDING * float(size)
@@ -139,7 +138,7 @@ class OnlineOneClassSVM(OutlierMixin, OnlineModel):
         return self
 
     def _remember(self, X: Data, weights: np.ndarray, first: bool) -> None:
-        """Keep the last samples, and put the edge where a share nu of them lies outside."""
+        """Keep the last samples, and put the boundary where a fraction nu of them lies outside."""
         recent: Any = None if first else self._recent
         used = np.flatnonzero(weights)[-_RECENT:]
         if len(used):

@@ -198,7 +198,7 @@ class KernelPCA(PrincipalSubspace):
     @available_if(lambda self: not self.fit_inverse_transform)
     @all_or_nothing
     def partial_fit(self, X: Data, y: Any = None, sample_weight: Any = None) -> Self:
-        """Take in a batch of a stream, in memory that does not grow with its length.
+        """Learn from a batch of a stream, in memory that does not grow with its length.
 
         The first batch supplies the landmarks, chosen by randomly pivoted Cholesky, unless the
         kernel is a :class:`~mercer.Nystrom` that has some. From then on only the mean and the
@@ -224,8 +224,8 @@ class KernelPCA(PrincipalSubspace):
         seen = seen.take_in(self.kernel_, P, weights)
         self.n_samples_seen_ += length(X)
         self._stream = tuple(seen)
-        n, nobody, place = self.n_samples_seen_, phi[:0], Place.of_landmarks(self.kernel_)
-        self._keep(seen.components(place, n, nobody, None, self._selection(phi.dtype)))
+        n, none, place = self.n_samples_seen_, phi[:0], Place.of_landmarks(self.kernel_)
+        self._keep(seen.components(place, n, none, None, self._selection(phi.dtype)))
         return self
 
     def _fit(self, X: Data, sample_weight: Any) -> np.ndarray:
@@ -368,7 +368,7 @@ class KernelPCA(PrincipalSubspace):
         self.subspace_ = Subspace(kernel, points, axes, center, offset, norm, gram)
 
     def _restore(self) -> None:
-        """What :func:`mercer.load` calls: operators are made again, not stored."""
+        """Called by :func:`mercer.load`: operators are rebuilt, not stored."""
         if hasattr(self, "X_fit_"):
             few = length(self.X_fit_) < self.n_samples_seen_
             make = few_gram if few else Kernel.gram

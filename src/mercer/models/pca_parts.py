@@ -51,8 +51,8 @@ class Selection:
     Parameters
     ----------
     count : int, optional
-        The number that was asked for: fewer are filled up with components of variance zero. None
-        keeps all that have variance.
+        The requested number: if there are fewer, components of variance zero are added. None keeps
+        all that have variance.
     positive : bool
         Keep only those with variance, even so.
     single : bool

@@ -1,4 +1,4 @@
-"""What a fitted kernel PCA is used for: coordinates, projections, errors, and the way back."""
+"""Uses of a fitted kernel PCA: coordinates, projections, errors, and pre-images."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class PrincipalSubspace(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Kerne
         return self.subspace_.project(self._checked(X))
 
     def reconstruction_error(self, X: Data) -> np.ndarray:
-        """||phi(x) - P phi(x)||^2 for every sample: large for what the components do not explain.
+        """||phi(x) - P phi(x)||^2 for every sample: large if components do not explain it.
 
         The (weighted) mean over the training samples is the variance that is not explained.
         """

@@ -117,7 +117,7 @@ class LearnedPreImage(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the way from coordinates, shape (n, q), to samples y, shape (n, d)."""
+        """Learn the map from coordinates, shape (n, q), to samples y, shape (n, d)."""
         alphas = np.atleast_1d(as_numbers("alphas", self.alphas))
         if alphas.ndim != 1 or not len(alphas) or np.any(~(alphas > 0)):
             raise ValueError(f"alphas must be positive numbers, got {self.alphas!r}.")

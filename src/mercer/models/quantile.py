@@ -25,7 +25,7 @@ _FEW = 10_000  # samples that tell how spread y is
 
 @dataclass(eq=False, repr=False)
 class LevelRegressor(Regressor, Watched, RepresenterMachine):
-    """What both share: a function for each level, with a loss of its own, and sorted values."""
+    """Common base of both: a function for each level, with its own loss, and sorted values."""
 
     _: KW_ONLY
     alpha: float = 1.0
@@ -76,7 +76,7 @@ class LevelRegressor(Regressor, Watched, RepresenterMachine):
 
     @property
     def _order(self) -> np.ndarray:
-        """The places of the levels, the lowest first."""
+        """The indices of the levels in ascending order."""
         return np.argsort(self._levels())
 
     def _levels(self) -> np.ndarray:
@@ -150,7 +150,7 @@ class KernelQuantileRegressor(LevelRegressor):
     kernel_ : Kernel
         The kernel with all parameters resolved to numbers.
     X_fit_, n_samples_seen_
-        The samples x_i, all or, through M features, at most M of them that stand for all
+        The samples x_i, all or, through M features, at most M of them that span all
         (:class:`KernelRidge`); and the number of training samples.
     gram_ : Gram
         The operator of ``X_fit_``.
@@ -205,9 +205,9 @@ class KernelExpectileRegressor(LevelRegressor):
     .. math:: \min_{f \in H_k,\, b} \sum_i w_i\, |q - 1(y_i < f(x_i) + b)|\, (y_i - f(x_i) - b)^2
               + \tfrac{\alpha}{2} \|f\|^2
 
-    The q-expectile is where the mean excess above has 1 - q parts of the weight, and that below q:
-    q = 1/2 is the mean. Expectiles depend on how far samples are away, quantiles on how many there
-    are; expectiles are smooth functions of the sample, and faster to fit. Wrapped in
+    At the q-expectile, the mean excess above it and the mean shortfall below it are in the ratio of
+    1 - q to q: q = 1/2 is the mean. Expectiles depend on how far samples are away, quantiles on how
+    many there are; expectiles are smooth functions of the sample, and faster to fit. Wrapped in
     :class:`ConformalRegressor`, their band has the requested coverage.
 
     Parameters
@@ -252,7 +252,7 @@ class KernelExpectileRegressor(LevelRegressor):
 
 @dataclass
 class Crossings:
-    """Counts samples at which quantiles do not rise, but for a little ``slack``."""
+    """Counts samples at which quantiles decrease by more than ``slack``."""
 
     order: np.ndarray
     slack: float
@@ -268,7 +268,7 @@ class Crossings:
 
 
 def _crossings_by_passes(phi: Any, solution: Any, order: np.ndarray, tol: float) -> float:
-    """The part of all samples; y is as spread as that of a few of them."""
+    """The share of all samples; the spread of y is estimated from a few."""
     y = phi.chunks.sample(_FEW, np.random.default_rng(0)).y
     between = Shifted(Crossings(order, tol * spread_of(y)), solution.intercept)
     _, count = phi.through(solution.weights, between, 0)[1]

@@ -95,13 +95,13 @@ class RecursiveRidge(StreamedFeatures):
     @available_if(lambda self: _is_given(self) and "alpha" in self.get_params(deep=False))
     @all_or_nothing
     def partial_fit(self, X: Data, y: Any, sample_weight: Any = None) -> Self:
-        """Go on with more samples, in memory that does not grow with their number.
+        """Continue with more samples, in memory that does not grow with their number.
 
         The kernel is seen through finitely many features: those of a :class:`~mercer.Nystrom`
         kernel; of the plan, ``Plan(rank=M)`` or ``Plan(features=RandomFourier(M))``; its own, if
         these are few; or of 500 landmarks. Landmarks come from the first chunk. Phi' W Phi and
         Phi' W y are added up, so the result is that of :meth:`fit` on all samples with the same
-        features, to rounding. What :meth:`fit` has found before is not a part of the stream.
+        features, to rounding. Earlier results of :meth:`fit` are not part of the stream.
         """
         first = self._first()
         X = check_data(self, X, self.kernel, reset=first, keep=False)
@@ -140,7 +140,7 @@ class RecursiveRidge(StreamedFeatures):
             self._spectrum, self._axes = span.axes(moments)
 
     def _find_axes(self) -> None:
-        """What variances need of Phi' W Phi, when they are first asked for."""
+        """The parts of Phi' W Phi that variances need, computed on first use."""
         stream = getattr(self, "_stream", None)
         moments = self._moments if stream is None else stream[0]  # before others, who let it go
         if self._axes is not None:

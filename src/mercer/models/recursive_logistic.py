@@ -38,11 +38,11 @@ class RecursiveLogistic(StreamedFeatures):
     @available_if(_is_given)
     @all_or_nothing
     def partial_fit(self, X: Data, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Go on with more samples, in memory that does not grow with their number.
+        """Continue with more samples, in memory that does not grow with their number.
 
         The kernel is seen through features, as by :meth:`KernelRidge.partial_fit`. A normal
         distribution of their weights, with a precision matrix of order M (times the number of
-        classes, if there are more than two), stands for all chunks before; it is exact for the
+        classes, if there are more than two), summarises all earlier chunks; it is exact for the
         first one, whose result is that of :meth:`fit`, and better the longer chunks are.
 
         Parameters

@@ -221,7 +221,7 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
 
     # ---- the parts of fit ------------------------------------------------------------------
     def _restore(self) -> None:
-        """Penalties for all targets, and weights for all samples, must have come with the rest."""
+        """Check that there are penalties for all targets and weights for all samples."""
         super()._restore()
         alphas, weights = self._noise if isinstance(self._noise, tuple) else (self._noise, None)
         targets = 1 if self.dual_coef_.ndim == 1 else self.dual_coef_.shape[1]
@@ -264,7 +264,7 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
     def _take_weights(
         self, gram: Any, solution: Any, alphas: np.ndarray, targets: int | None
     ) -> Self:
-        """Keep a function of features that are never stored, by a few samples."""
+        """Keep a function of streamed features, as a sum over few samples."""
         span, self._noise = gram.span(), alphas
         self._keep_span(span, gram, None)
         coef, moments = span.combine(solution.weights), solution.moments
@@ -276,7 +276,7 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
     def _keep(
         self, gram: Any, X: Data, coef: np.ndarray, moments: np.ndarray | None = None
     ) -> None:
-        """All samples with their coefficients, or a few, with what Phi' W Phi is to variances."""
+        """Keep all samples with their coefficients, or few, with Phi' W Phi for variances."""
         span = self._keep_samples(gram, X)
         self.dual_coef_ = coef
         if span is None:
@@ -306,13 +306,13 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
 
     # ---- factors made again, so that a fitted model stays small ------------------------------
     def _different(self, alphas: np.ndarray) -> np.ndarray:
-        """One alpha for all columns of a variance, or one for each."""
+        """The alphas of the columns of a variance: one for all, or one for each."""
         return alphas if self.dual_coef_.ndim == 2 and np.ptp(alphas) else alphas[:1]
 
     def _variance_in_features(self, X: Data, cross: Any) -> np.ndarray:
         """sum_j a / (s_j + a) g_j(x)^2, by eigenvalues and eigenvectors of Phi' W Phi.
 
-        What phi(x) has beside the features of the training samples stays as uncertain as it was.
+        The part of phi(x) outside the span of the training features keeps its prior variance.
         """
         self._find_axes()
         alphas, s = self._different(np.asarray(self._noise)), np.asarray(self._spectrum)[:, None]

@@ -46,7 +46,7 @@ class KernelRidgeCV(GridSearch, KernelRidge):
     gradients solve together: each product with K serves all of them. Leave-one-out then becomes
     generalised cross-validation, with a trace estimated from random signs.
 
-    Of samples in :class:`~mercer.chunks.Chunks`, products of M features are added up for each fold
+    For samples in :class:`~mercer.chunks.Chunks`, products of M features are added up for each fold
     in one pass, from which the errors of all alphas follow; leave-one-out is exact, and takes
     another pass (:mod:`mercer.solvers.ridge_sums`).
 
@@ -68,7 +68,7 @@ class KernelRidgeCV(GridSearch, KernelRidge):
     scoring : str or callable
         A scikit-learn regression score, a scorer, or a function (model, X, y), larger is better.
         Computed on the held-out predictions (for leave-one-out over all of them at once), which
-        is what ``model.predict`` returns; X is not handed on. Of samples in chunks one of
+        is what ``model.predict`` returns; X is not passed on. For samples in chunks, one of
         ``"neg_mean_squared_error"``, ``"neg_root_mean_squared_error"`` and ``"r2"``.
     gamma, degree, coef0, kernel_params, plan
         As in :class:`KernelRidge`.
@@ -139,7 +139,7 @@ class KernelRidgeCV(GridSearch, KernelRidge):
             As in :meth:`KernelRidge.fit`; scores are weighted too.
         groups : array of shape (n,), optional
             The group of each sample, for splitters such as GroupKFold. The held-out part for the
-            final test then has groups of its own.
+            final test then has separate groups.
         """
         alphas = np.atleast_1d(as_numbers("alphas", self.alphas))
         if alphas.ndim != 1 or not len(alphas) or not np.all((alphas > 0) & (alphas < np.inf)):
@@ -225,13 +225,13 @@ class KernelRidgeCV(GridSearch, KernelRidge):
 
     # ---- the parts of fit ------------------------------------------------------------------
     def _take(self, X: Data, rows: np.ndarray, columns: np.ndarray | None = None) -> Data:
-        """Some samples; of a given kernel matrix, their values with those of the training part."""
+        """Some samples; for a given kernel matrix, their values with the training part."""
         if self.kernel == "precomputed" or isinstance(self.kernel, Precomputed):
             return np.asarray(X)[np.ix_(rows, rows if columns is None else columns)]
         return take(X, rows)
 
     def _settings(self, X: Data) -> list[Setting]:
-        """What to try for each alpha."""
+        """The settings to try with each alpha."""
         if not isinstance(self.param_grid, str):
             return self._grid()
         if self.param_grid != "auto":
@@ -258,7 +258,7 @@ class KernelRidgeCV(GridSearch, KernelRidge):
 
 
 class _HeldOut(Regressor, BaseEstimator):
-    """Stands before a scorer for the models that predicted these values."""
+    """Takes the place of the models that predicted these values, for a scorer."""
 
     def __init__(self, values: np.ndarray) -> None:
         self.values = values

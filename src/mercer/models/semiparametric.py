@@ -1,4 +1,4 @@
-"""Ridge regression beside functions that are not penalised."""
+"""Ridge regression with additional functions that are not penalised."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from .common import (
 
 
 class SemiparametricModel(MultiOutputMixin, Regressor, BaseEstimator):
-    """What the three models share: targets, the choice of alpha, the solution and its scores."""
+    """Common base of the three models: targets, choice of alpha, solution, scores."""
 
     saved_state: ClassVar[tuple[str, ...]] = (
         *("coef_", "null_coef_", "alpha_", "alphas_", "gcv_", "loo_", "degrees_of_freedom_"),
@@ -191,14 +191,14 @@ class SemiparametricRidge(KernelByName, SemiparametricModel):
         return P
 
     def _restore(self) -> None:
-        """What :func:`mercer.load` calls: the operator is made again, not stored."""
+        """Called by :func:`mercer.load`: the operator is rebuilt, not stored."""
         self.gram_ = self.kernel_.gram(self.X_fit_, self.plan)
 
 
 def _best(problem: SemiparametricProblem, criterion: str) -> tuple[float, np.ndarray]:
-    """The alpha of smallest score, and all on the path: a grid, refined around its best.
+    """The alpha with the smallest score, and the path: a grid, refined around the best.
 
-    Scores that differ by rounding only are equal, and the largest of their alphas wins.
+    Scores that differ only by rounding are equal; of their alphas, the largest is chosen.
     """
     alphas = problem.penalties()
     rounding = 1e-24 * float(np.sum(np.average(problem.means**2, axis=0)))

@@ -195,7 +195,7 @@ class SemiSupervised(MetaEstimatorMixin, Drawn, BaseEstimator):
         return y, known
 
     def _read(self, X: Data, y: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Targets, of which any stand for missing ones, and for which samples there are some."""
+        """Targets, with placeholders for missing ones, and which samples have them."""
         if y is None:
             raise ValueError("SemiSupervised requires y to be passed, but the target y is None.")
         y = opened(y)

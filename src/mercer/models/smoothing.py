@@ -61,7 +61,7 @@ class SplineModel(SemiparametricModel):
         return self
 
     def _restore(self) -> None:
-        """What :func:`mercer.load` calls: the operator is made again, not stored."""
+        """Called by :func:`mercer.load`: the operator is rebuilt, not stored."""
         self.gram_ = PolyharmonicGram((self.points_ - self.center_) / self.scale_, self.order)
         if self.plan is not None:
             self.gram_.limit, self.gram_.workers = self.plan.limit, self.plan.workers

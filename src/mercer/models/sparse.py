@@ -130,7 +130,7 @@ class SparseKernelMachine(LossMachine):
 
     @property
     def leave_one_out(self) -> Any:
-        """Not known for this penalty."""
+        """Not available for this penalty."""
         raise AttributeError(
             "leave_one_out() is only available for the squared norm; use "
             "sklearn.model_selection.cross_val_predict."

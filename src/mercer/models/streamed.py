@@ -1,7 +1,8 @@
 """Models of samples that come in chunks, or whose features are computed in each pass.
 
-Targets and weights come with the chunks, and are checked in one pass over all, as a small summary
-of each. What a model keeps is that of :mod:`mercer.models.kept`: M samples and M coefficients.
+Targets and weights come with the chunks, and are checked in one pass, through a small summary of
+each chunk. A model keeps what is described in :mod:`mercer.models.kept`: M samples and M
+coefficients.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _STRIP = 4096  # samples of a chunk that are predicted at a time
 
 @dataclass(eq=False, repr=False)
 class Watched:
-    """Estimators whose solvers may take long: what goes on beside their iterations."""
+    """Estimators whose solvers may take long: progress, callbacks, checkpoints, validation."""
 
     _: KW_ONLY
     verbose: bool = False
@@ -66,9 +67,9 @@ class Watched:
 def as_chunks(
     X: Any, y: Any, sample_weight: Any, plan: Plan | None, targets: bool = True
 ) -> Chunks | None:
-    """X if it comes in chunks, as a memory map does where a plan asks for few features.
+    """X if it comes in chunks, as a memory map does if a plan requests few features.
 
-    ``targets`` says whether a model needs some.
+    ``targets`` says whether the model needs targets.
     """
     if isinstance(X, Chunks):
         nothing_beside_chunks(y, sample_weight)
@@ -89,7 +90,7 @@ def as_chunks(
 
 # ---- one pass over targets -----------------------------------------------------------------------
 class Seen(NamedTuple):
-    """What a chunk, or all of them, hold: classes and their weight, the number of targets."""
+    """A summary of one or all chunks: classes and their weights, the number of targets."""
 
     labels: np.ndarray
     totals: np.ndarray
@@ -100,7 +101,7 @@ class Seen(NamedTuple):
 
 @dataclass
 class Survey:
-    """A pass over targets and weights, which refuses those that are none."""
+    """A pass over targets and weights that rejects invalid ones."""
 
     labels: bool
     loss: Loss | None = None
@@ -129,7 +130,7 @@ class Survey:
 
 
 def surveyed(chunks: Chunks, labels: bool, loss: Loss | None = None) -> Seen:
-    """What all chunks hold; rejected where the loss is not for such numbers."""
+    """A summary of all chunks; an error if the loss is not for such targets."""
     parts = list(chunks.map(Survey(labels, loss)))
     if not parts:
         raise ValueError("there are no samples: the source has no chunks.")
@@ -178,7 +179,7 @@ def signs(codes: np.ndarray, classes: int) -> np.ndarray:
 
 
 def head(X: Any) -> Data:
-    """The first samples of chunks, which tell what all are like; all, if X is in memory."""
+    """The first samples of chunks, which show the kind of data; all, if X is in memory."""
     if not isinstance(X, Chunks):
         return X
     first = next((chunk for chunk in X if len(chunk)), None)
@@ -204,7 +205,7 @@ def coded(model: Any, chunks: Chunks, joint: Callable[[int], bool]) -> Chunks:
 # ---- predictions ---------------------------------------------------------------------------------
 @dataclass
 class Predicted:
-    """A pass: what a method of a fitted model says of a chunk, strip by strip."""
+    """A pass that applies a method of a fitted model to each chunk, strip by strip."""
 
     method: Callable[[Data], np.ndarray]
 
@@ -214,7 +215,7 @@ class Predicted:
 
 
 def predicted(method: Callable[[Data], np.ndarray], chunks: Chunks) -> np.ndarray:
-    """What a method of a fitted model says of samples in chunks."""
+    """A method of a fitted model, applied to samples in chunks."""
     return np.concatenate(list(chunks.map(Predicted(method))))
 
 
@@ -222,7 +223,7 @@ def predicted(method: Callable[[Data], np.ndarray], chunks: Chunks) -> np.ndarra
 def ridge_by_passes(
     model: Any, gram: Any, Y: np.ndarray | None, alphas: np.ndarray, weights: Any, rng: Any
 ) -> Any:
-    """What :func:`~mercer.solvers.falkon.solve_falkon` finds for a model of ridge regression."""
+    """The solution of :func:`~mercer.solvers.falkon.solve_falkon` for ridge regression."""
     if model.solver not in SOLVERS:
         raise ValueError(
             f"solver={model.solver!r} does not support features that are never stored; use one of "
@@ -246,7 +247,7 @@ def ridge_by_passes(
 def machine_by_passes(
     model: Any, gram: Any, losses: list[Any], y: np.ndarray | None, weights: Any, scores: int
 ) -> Any:
-    """What :func:`~mercer.solvers.streamed_newton.solve_streamed` finds for a kernel machine."""
+    """The solution of :func:`~mercer.solvers.streamed_newton.solve_streamed` for a machine."""
     task = Task(losses, losses[0].targets == "classes")
     held_out = model._checked_validation()
     if held_out is not None:
@@ -265,7 +266,7 @@ def machine_by_passes(
 
 
 def beside_coordinates(model: Any, loss: Loss, problems: int) -> dict[str, Any]:
-    """What goes on beside coordinate descent on stored features, with held-out samples."""
+    """Monitoring of coordinate descent on stored features, with held-out samples."""
     if problems > 1:
         for name in ("checkpoint", "validation"):
             if getattr(model, name) is not None:
@@ -283,7 +284,7 @@ def beside_coordinates(model: Any, loss: Loss, problems: int) -> dict[str, Any]:
 
 
 def _in_form(model: Any, task: Task, X: Data, y: Any) -> np.ndarray:
-    """Targets held out, as a task takes them."""
+    """Held-out targets in the form of a task."""
     if task.losses[0].targets not in ("sign", "classes"):
         return check_targets(model, X, y)
     codes = known_codes(model.classes_, check_targets(model, X, y, None))
@@ -291,7 +292,7 @@ def _in_form(model: Any, task: Task, X: Data, y: Any) -> np.ndarray:
 
 
 def known_codes(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Labels held out as codes of the classes, of which they have to be."""
+    """Held-out labels as codes; an error if they are not among the classes."""
     unknown = np.setdiff1d(y, classes)
     if len(unknown):
         raise ValueError(f"validation has labels that are not in y: {unknown.tolist()}.")

@@ -1,4 +1,4 @@
-"""What support vector machines share: parameters, the dual on a subset, and predictions."""
+"""Common base of support vector machines: parameters, the dual on a subset, predictions."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ from .svm_report import DualReport
 from .svm_rows import for_features, training_rows
 from .svm_sums import compiled_sums, groups, products_of_groups, sum_groups
 
-_EIGENVALUES = 100  # support vectors of which they are looked at
-_TILED = Plan(storage="tiled")  # what machines do unless they are told otherwise: they ask for rows
-_BESIDE = 1.5  # what a solver takes in all, in units of the rows that it keeps
-_LEAST = 1e7  # bytes that are needed in any case
+_EIGENVALUES = 100  # support vectors whose eigenvalues are checked
+_TILED = Plan(storage="tiled")  # the default: rows are computed on request
+_BESIDE = 1.5  # the memory of a solver, relative to the rows it keeps
+_LEAST = 1e7  # bytes needed in any case
 _FEW = 8  # coefficients of a support vector, up to which sums are compiled with the kernel
 
 
@@ -90,11 +90,11 @@ class SupportVectorMachine(KernelEstimator):
 
     @property
     def _problems(self) -> str:
-        """What is solved, in words."""
+        """The kind of problems, in words."""
         return "problems"
 
     def _as_chunks(self, X: Any, y: Any, sample_weight: Any) -> Chunks | None:
-        """X if it comes in chunks, which a machine may refuse."""
+        """X if it comes in chunks, which a machine may reject."""
         if isinstance(X, Chunks):
             raise no_chunks(self)
         return None
@@ -135,7 +135,7 @@ class SupportVectorMachine(KernelEstimator):
         if K.matrix is None:
             smallest = 2.0 * SMALLEST * K.dtype.itemsize * len(K)
             require_memory(smallest, f"a few rows of {len(K)} samples", max(plan.limit, _LEAST))
-            self._how += f"; rows of {memory_words(self._cache_bytes(K))} are kept at most"
+            self._how += f"; at most {memory_words(self._cache_bytes(K))} of rows are kept"
         return K
 
     @property
@@ -144,7 +144,7 @@ class SupportVectorMachine(KernelEstimator):
         return self.solver in ON_FEATURES or (self.plan is not None and self.plan.few is not None)
 
     def _precision(self) -> float:
-        """The violation that kernel values must allow to reach; 0 for double precision."""
+        """The violation that must be reachable with these kernel values; 0 for double precision."""
         return self.tol
 
     def _solve(
@@ -168,7 +168,7 @@ class SupportVectorMachine(KernelEstimator):
             verbose=self.verbose and not on_pool(),
             **beside,
         )
-        if "watch" in beside and beside["watch"].stopped:  # as somebody asked for
+        if "watch" in beside and beside["watch"].stopped:  # as requested
             solution = replace(solution, converged=True)
         solution.stats["indefinite"] = self._indefinite(K, solution.beta)
         return solution
@@ -190,7 +190,7 @@ class SupportVectorMachine(KernelEstimator):
     def _indefinite(self, K: RowGram, beta: np.ndarray) -> bool:
         """Is the kernel not known to be positive definite, and K indefinite on support vectors?
 
-        Looked at on some of them: negative eigenvalues of a part of K are proof.
+        Some of them are checked: a negative eigenvalue of a part of K is proof.
         """
         if self._psd or self._psd.no:
             return self._psd.no
@@ -201,7 +201,7 @@ class SupportVectorMachine(KernelEstimator):
         return has_negative(np.asarray(K.block(some, some), dtype=np.float64))
 
     def _certify(self, reports: list[DualReport], troubles: list[str]) -> None:
-        """Record how the solver ended for each problem, and warn once of each kind of trouble."""
+        """Record how the solver ended for each problem, and warn once of each kind of failure."""
         self.reports_ = reports
         steps = [report.n_iter for report in reports]
         self.n_iter_: Any = np.array(steps, dtype=np.int32) if self._pairs else steps[0]
@@ -227,7 +227,7 @@ class SupportVectorMachine(KernelEstimator):
     def _cache_bytes(self, K: RowGram | None = None) -> float:
         """cache_size: a number of MB, as in scikit-learn, or a string such as "2 GB".
 
-        No more than is allowed for K, with what a solver has beside rows of it.
+        At most what is allowed for K, less what a solver needs besides rows of K.
         """
         size = self.cache_size
         try:
@@ -241,10 +241,10 @@ class SupportVectorMachine(KernelEstimator):
         return room if K is None else min(room, K.limit / _BESIDE)
 
     def _keep(self, X: Data, support: np.ndarray, K: RowGram | None = None) -> None:
-        """Remember the support vectors, and how to meet new data.
+        """Keep the support vectors, and the operator for new data.
 
-        Where K, of the samples in their order, is that of landmarks, sums over support vectors are
-        sums over these, whose number does not grow with that of the samples.
+        If K, of the samples in their order, comes from landmarks, sums over support vectors become
+        sums over landmarks, whose number does not grow with that of the samples.
         """
         self.__dict__.pop("_passes", None)
         self.support_ = support.astype(np.int32)
@@ -261,7 +261,7 @@ class SupportVectorMachine(KernelEstimator):
         self._restore()
 
     def _restore(self) -> None:
-        """Also what :func:`mercer.load` calls: the operator is made again, not stored."""
+        """Also called by :func:`mercer.load`: the operator is rebuilt, not stored."""
         how = getattr(self, "_how", "")
         if hasattr(self, "_passes"):
             self.gram_: Any = few_gram(self.kernel_, self.support_vectors_, self.plan)
@@ -365,6 +365,6 @@ class SupportVectorMachine(KernelEstimator):
 
 
 def fill_up(limits: np.ndarray, total: float) -> np.ndarray:
-    """Numbers up to the limits, first come first served, that add up to ``total``."""
+    """Numbers up to the limits, filled from the first on, that add up to ``total``."""
     before = np.concatenate([[0.0], np.cumsum(limits)[:-1]])
     return np.clip(total - before, 0.0, limits)

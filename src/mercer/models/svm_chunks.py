@@ -87,7 +87,7 @@ class PairSigns(Change):
 
 @dataclass(eq=False, repr=False)
 class StreamedMachine(Watched):
-    """What a support vector machine does with samples in chunks."""
+    """Support vector machines on samples in chunks."""
 
     _: KW_ONLY
 
@@ -114,7 +114,7 @@ class StreamedMachine(Watched):
     def _by_passes(
         self, chunks: Chunks, loss: Any, scores: int, held_out: Any, classes: list[tuple]
     ) -> np.ndarray:
-        """Fit; what is kept are samples that span all functions. Returns their coefficients."""
+        """Fit; samples that span all functions are kept. Returns their coefficients."""
         model: Any = self
         some = head(chunks)
         check_data(model, some, model.kernel, reset=True, keep=False)
@@ -169,7 +169,7 @@ class StreamedMachine(Watched):
         return super()._check_X(X)  # type: ignore[misc]
 
     def _beside(self, form: Any, loss: Any) -> dict[str, Any]:
-        """What goes on beside a solver on features, and held-out samples with their loss."""
+        """Monitoring of a solver on features, and held-out samples with their loss."""
         model: Any = self
         asked = [name for name in _BESIDE if getattr(self, name) is not None]
         if not asked:

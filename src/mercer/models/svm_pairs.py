@@ -1,4 +1,4 @@
-"""Classification by pairs of classes: one two-class machine each, votes, certificates."""
+"""Classification by pairs of classes: a two-class machine for each, votes, certificates."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _has_probabilities(machine: Any) -> bool:
 
 @dataclass(eq=False, repr=False)
 class VectorClassifier(Classifier, SupportVectorMachine):
-    """What the two classifiers share: a problem per pair of classes and votes, or per class."""
+    """Common base of both classifiers: one problem per pair of classes and votes, or per class."""
 
     _: KW_ONLY
     probability: bool = False
@@ -136,8 +136,8 @@ class VectorClassifier(Classifier, SupportVectorMachine):
     ) -> list[PairFit]:
         """The problems "j against i" for all pairs of classes i < j, on all cores.
 
-        Or "j against the rest", i = -1, for all classes j. Samples of weight zero have no part.
-        ``kept`` holds the kernel matrices of the problems from one call to the next.
+        Or "j against the rest", i = -1, for all classes j. Samples of weight zero are left out.
+        ``kept`` holds the kernel matrices of the problems between calls.
         """
         pairs, k = self._contests(), len(self.classes_)
         members = [np.flatnonzero((codes == i) & (weights > 0)) for i in range(k)]
@@ -197,7 +197,7 @@ class VectorClassifier(Classifier, SupportVectorMachine):
     def _ahead(
         self, blocks: RowGram, tasks: Sequence[tuple[np.ndarray, ...]], weights: np.ndarray
     ) -> list[dict[str, BoxSolution]]:
-        """What :meth:`_solve_pair` is told of solutions that a device has found, all at once."""
+        """Solutions found on a device, all at once, for :meth:`_solve_pair`."""
         problems = [self._problem(y, weights[index], start) for index, y, start in tasks]
         if any(problem is None for problem in problems):
             return [{} for _ in tasks]
@@ -206,11 +206,11 @@ class VectorClassifier(Classifier, SupportVectorMachine):
         return [{"found": solution} for solution in found]
 
     def _problem(self, y: np.ndarray, weights: np.ndarray, start: np.ndarray) -> BoxProblem | None:
-        """The programme of a pair, if it takes only one to solve it."""
+        """The programme of a pair, if it is a single one."""
         return None
 
     def _cross_fit(self, X: Data, codes: np.ndarray, sample_weight: Any) -> Calibration:
-        """Scores of each sample by machines that have not seen it, turned into probabilities."""
+        """Probabilities, calibrated on scores of each sample by machines not trained on it."""
         w = np.ones(len(codes)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
         alive = np.flatnonzero(w > 0)
         smallest = int(np.bincount(codes[alive]).min())
@@ -236,9 +236,9 @@ class VectorClassifier(Classifier, SupportVectorMachine):
         return X[np.ix_(rows, cols)] if self.kernel == "precomputed" else take(X, rows)
 
     def _assemble(self, codes: np.ndarray, fits: list[PairFit]) -> np.ndarray:
-        """Coefficients in LIBSVM's layout: classes in turn, a row per opponent; who has some.
+        """Coefficients in LIBSVM's layout, class by class, a row per opponent; support vectors.
 
-        Of machines against the rest, a row for each.
+        For machines against the rest, one row each.
         """
         k = len(self.classes_)
         used = np.zeros(len(codes), bool)
@@ -260,12 +260,12 @@ class VectorClassifier(Classifier, SupportVectorMachine):
 
     @property
     def _each(self) -> bool:
-        """Is there one machine for each class? For two, both ways are one and the same machine."""
+        """Is there one machine for each class? For two classes, both ways are the same."""
         return self.multiclass == "ovr" and len(self.classes_) > 2
 
     @property
     def _problems(self) -> str:
-        """What is solved, in words."""
+        """The kind of problems, in words."""
         each = self.multiclass == "ovr"
         return "classes against the rest" if each else "pairs of classes"
 

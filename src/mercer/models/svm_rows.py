@@ -1,4 +1,4 @@
-"""Rows of K for the training of support vector machines: in single precision where that does."""
+"""Rows of K for training support vector machines: in single precision if that is enough."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ from .common import on_vectors
 _FEW = 1000  # problems up to this size, or with a tolerance below _FINE, are solved in double
 _FINE = 1e-6
 _PROBES = 64  # samples on which the rounding error of kernel values is measured
-_FAR = 1000  # samples at most that are moved to see what single precision does to them
+_FAR = 1000  # maximum number of samples on which the effect of single precision is measured
 _PARTS = 16  # in which many columns are divided for few rows
-_BLURRED = 1e-3  # an error of kernel values, of 1, beyond which single precision does not do
-_ROUGH = 1e-3  # tolerances from here on do not see landmarks in single precision
+_BLURRED = 1e-3  # the largest error of kernel values, relative to 1, for single precision
+_ROUGH = 1e-3  # tolerances from which landmarks may be in single precision
 _SINGLE_LIMIT = 100.0  # kernel values up to this size are computed in single precision
 _SINGLE_RANGE = 1e18  # and of numbers whose squares do not overflow
 _FEATURES_LIMIT = 1e4  # and up to this one, if products of features, kept in it
@@ -45,14 +45,14 @@ _SINGLE = "its rows computed in single precision when they are needed, and check
 def training_rows(
     gram: Any, X: Data, tol: float, order: np.ndarray | None = None, storage: Any = "auto"
 ) -> RowGram:
-    """K of the training samples, in this order, as the storage of a plan asks for.
+    """K of the training samples, in this order, stored as the plan requests.
 
-    By features if there are few, else by blocks. An operator that is more than a kernel at samples
-    is asked for these blocks itself, and one that is to be stored for all of K.
+    By features if there are few, otherwise by blocks. An operator that is more than a kernel at
+    samples is asked for these blocks itself; if it is to be stored, for all of K.
 
-    Where the problem is large enough for that to pay, and single precision good enough for these
-    samples, rows are computed and kept in it, and products, by which the solver checks its
-    results, in double.
+    If the problem is large enough for that to pay, and single precision is accurate enough for
+    these samples, rows are computed and kept in it; products, by which the solver checks its
+    results, are in double.
     """
     if gram.of_kernel and gram.device != HOST:
         if gram.kernel.on_device(gram.device) is not None:  # values of pairs, computed there
@@ -120,7 +120,7 @@ def training_rows(
 
 
 def _on_device(gram: Any, tol: float, order: np.ndarray | None) -> RowGram:
-    """K on the device of the operator, in single precision where that is good enough."""
+    """K on the device of the operator, in single precision if that is accurate enough."""
     kernel, there = gram.kernel, (gram.X, order, gram.device)
     if tol >= _FINE:
         K = DeviceRowGram(DeviceMatrix(kernel, *there, np.float32), workers=gram.workers)
@@ -131,7 +131,7 @@ def _on_device(gram: Any, tol: float, order: np.ndarray | None) -> RowGram:
 
 
 def _given_rows(P: MatrixRows, tol: float, workers: int | None) -> RowGram:
-    """Rows of a matrix that was given, kept in single precision where that does."""
+    """Rows of a given matrix, kept in single precision if that is enough."""
     values = P.matrix.square
     height = values[P.rows, P.rows].max(initial=0)
     single = len(P) > _FEW and tol >= _FINE and height <= _SINGLE_LIMIT
@@ -150,10 +150,10 @@ def _shifted(X: np.ndarray, order: np.ndarray, origin: Any, workers: int | None)
 
 
 def for_features(kernel: Kernel, X: Data, tol: float, plan: Plan) -> Data:
-    """Samples that features through landmarks are made of: in single precision where that does.
+    """Samples for features through landmarks: in single precision if that is enough.
 
-    Kernel values and triangular systems take half the time then. Landmarks that rounding alone
-    would tell from others are left out.
+    Kernel values and triangular systems then take half the time. Landmarks that differ from others
+    only by rounding are left out.
     """
     dense = isinstance(X, np.ndarray) and X.dtype == np.float64 and on_vectors(kernel)
     through = plan.rank is not None or isinstance(plan.features, Landmarks)
@@ -166,8 +166,8 @@ def for_features(kernel: Kernel, X: Data, tol: float, plan: Plan) -> Data:
 def _moved(kernel: Kernel, X: Any, origin: Any) -> bool:
     """Do samples, less the origin, move visibly when they are rounded to single precision?
 
-    Told by (some of) the samples with the largest and smallest entries. By the inequality of
-    Cauchy and Schwarz, kernel values change by no more than samples are moved in feature space.
+    Judged by (some of) the samples with the largest and smallest entries. By the Cauchy-Schwarz
+    inequality, kernel values change by no more than samples move in feature space.
     """
     ends = (np.ravel(np.asarray(X.argmax(axis=0))), np.ravel(np.asarray(X.argmin(axis=0))))
     far = np.unique(np.concatenate(ends))

@@ -1,4 +1,4 @@
-"""Sums over groups of support vectors, one for each class, with coefficients of their own."""
+"""Sums over groups of support vectors, one for each class, with separate coefficients."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from ..gram.tiles import Exponential, run, slices
 
-_ROWS, _COLS = 250, 500  # of a tile: larger ones, memory is asked for each time anew
+_ROWS, _COLS = 250, 500  # of a tile: for larger ones, memory is allocated anew each time
 _MOST_ROWS, _STRIPS = 2000, 128  # of compiled sums, whose threads need the interpreter seldom
 
 

@@ -88,7 +88,7 @@ def _draw_function(
 
 
 def _line(Z: Data) -> np.ndarray | None:
-    """The sample as numbers on the line, if that is what it is."""
+    """The sample as numbers on the line, if it has one column."""
     try:
         V: Any = as_vectors(Z, "plot_coco")
     except DomainError:

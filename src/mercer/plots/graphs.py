@@ -51,7 +51,7 @@ def plot_graph(
         From the label of an edge, None if there is none, to the number of its lines: bonds of
         molecules may have several.
     colorbar : bool
-        Say what the colours mean, beside the picture.
+        Draw a colour bar beside the picture.
 
     Returns
     -------

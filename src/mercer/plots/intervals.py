@@ -1,4 +1,4 @@
-"""What regressors say of how sure they are, each in its way: as intervals, for pictures."""
+"""The uncertainty of regressors, in whichever form they provide it, as intervals for plots."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Interval(NamedTuple):
 def intervals(
     model: Any, X: Data, level: float | Sequence[float] | None = None, noise: bool = False
 ) -> list[Interval]:
-    """What a model says of how sure it is, widest first; empty if it says nothing."""
+    """The intervals of a model, widest first; empty if it says nothing."""
     if isinstance(model, Pipeline) and len(model.steps) > 1:  # the last step says how sure it is
         return intervals(model[-1], model[:-1].transform(X), level, noise)
     quantiles = quantiles_of(model)

@@ -93,7 +93,7 @@ def plot_decision(
 
 
 def plot_losses(ax: Axes | None = None) -> Axes:
-    """The hinge loss of support vector machines against the zero-one loss it stands for.
+    """The hinge loss of support vector machines against the zero-one loss that it replaces.
 
     Both as functions of the margin y f(x), with the squared hinge and the logistic loss (to base
     2) as thin lines: all are convex and nowhere below the zero-one loss.

@@ -23,7 +23,7 @@ _GZIP, _UTF16 = b"\x1f\x8b", (b"\xff\xfe", b"\xfe\xff")
 
 @dataclass(eq=False)
 class Records:
-    """The samples of a file, and what it says of each: ``X, y = records``.
+    """The samples of a file, and what it says about each: ``X, y = records``.
 
     Attributes
     ----------
@@ -32,7 +32,7 @@ class Records:
     y : ndarray or None
         Their labels (strings) or targets (numbers), if the file has any.
     names : list of str or None
-        Their names, if they have some.
+        Their names, if they have any.
     about : dict
         What else there is in the file; see the reader.
     """

@@ -12,8 +12,8 @@ def read_fasta(source: Source, *, encoding: str = "utf-8") -> Records:
 
     A line ``>name description`` begins a sequence, which is what follows on any number of lines;
     white space in it, empty lines and lines that begin with a semicolon are left out. Letters stay
-    as they are, small ones (soft-masked regions) too, and so do ``*``, ``-`` and ``.``; anything
-    else is an error.
+    as they are, lower-case ones (soft-masked regions) too, and so do ``*``, ``-`` and ``.``;
+    anything else is an error.
 
     Parameters
     ----------

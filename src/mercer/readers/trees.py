@@ -17,7 +17,7 @@ def read_trees(
     r"""The trees of a file of brackets, such as ``(S (NP dogs) (VP bark))``.
 
     There may be several trees in a line, and several lines to a tree. A root without a label, as
-    the Penn Treebank puts around every sentence, is taken off if it has one child.
+    the Penn Treebank puts around every sentence, is removed if it has one child.
 
     Parameters
     ----------

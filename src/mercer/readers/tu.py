@@ -2,7 +2,7 @@
 
 A collection NAME is ``NAME_A.txt``, with the two nodes of an edge in each line, numbered from 1
 through all graphs, ``NAME_graph_indicator.txt``, with the number of the graph of each node, and
-what there is besides: one line per node, edge or graph.
+optional files with one line per node, edge or graph.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ class _Source:
         return found
 
     def optional(self, part: str, kind: type, lines: int) -> np.ndarray | None:
-        """The same, None if there is no such file; with as many lines as there should be."""
+        """The same, None if there is no such file; with the expected number of lines."""
         if not self.has(part):
             return None
         found = self.numbers(part, kind)
@@ -215,11 +215,11 @@ def _places(
     if len(graph) and not (graph.min() >= 0 and graph.max() < count):
         bad = int(np.argmax((graph < 0) | (graph >= count)))
         raise source.error(
-            "graph_indicator", f"line {bad + 1} is no graph from 1 to {count}, as targets have it"
+            "graph_indicator", f"line {bad + 1} does not name a graph from 1 to {count}"
         )
     if np.any(np.diff(graph) < 0):
         bad = int(np.argmax(np.diff(graph) < 0))
-        raise source.error("graph_indicator", f"line {bad + 2} returns to a graph that has ended")
+        raise source.error("graph_indicator", f"line {bad + 2} returns to an earlier graph")
     return graph, count
 
 

@@ -108,7 +108,7 @@ def loss(answers: Answers, y: np.ndarray, classes: np.ndarray | None) -> float:
 
 
 def error_name(judged: Judged) -> str:
-    """What :func:`loss` is called."""
+    """The name of :func:`loss`."""
     if judged.classes is None:
         return "RMSE"
     return "log loss" if judged.model.proba is not None else "share of wrong labels"

@@ -1,4 +1,4 @@
-"""What the data are: columns and their kinds, what is missing, constant or there twice."""
+"""The data: columns and their kinds, missing values, constants, repeated rows."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def _repeated(X: Data) -> int | None:
 
 
 def _samples(subject: Subject) -> list[tuple[str, str]]:
-    """Samples that are not rows of columns: what they are, and how long."""
+    """Samples that are not rows of columns: their kind and lengths."""
     X = subject.X
     facts = [("samples", type(_first(X)).__name__)]
     if subject.kernel is not None:

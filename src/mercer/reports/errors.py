@@ -49,7 +49,7 @@ def residual_section(subject: Subject, judged: Judged) -> Section:
 
 
 def surprise_section(subject: Subject, judged: Judged, relevant: list[int]) -> Section:
-    """The rows that are worst predicted, with what is known of them."""
+    """The rows with the worst predictions, with their values."""
     score, words, extra = _surprise(subject, judged)
     known = np.flatnonzero(np.isfinite(score))
     rows = known[np.argsort(-score[known], kind="stable")][:_SHOWN]

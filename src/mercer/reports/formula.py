@@ -1,7 +1,7 @@
 """Kernels as formulas: how parts are combined, and what each part is, set in MathML.
 
-What a kernel of its own says of itself is the first formula in its docstring; the algebra is set
-as it is written.
+The definition of a kernel is the first formula in its docstring; the algebra is set as it is
+written.
 """
 
 from __future__ import annotations

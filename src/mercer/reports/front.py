@@ -123,7 +123,7 @@ def report(
 
 
 class _Maker:
-    """Makes one section after the other; what fails is left out, and says why."""
+    """Makes one section after the other; sections that fail are left out, with the reason."""
 
     def __init__(self, subject: Subject, tick: Callable[[str], None]) -> None:
         self.subject, self.tick = subject, tick
@@ -227,7 +227,7 @@ class _Maker:
 
 
 def _known(value: Any) -> Any:
-    """What the section before has found."""
+    """The result of an earlier section."""
     assert value is not None
     return value
 

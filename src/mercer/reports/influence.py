@@ -33,7 +33,7 @@ class Influence(NamedTuple):
 
 
 def influence_section(subject: Subject, relevant: list[int]) -> Section:
-    """The rows that matter most, with what is known of them."""
+    """The most influential rows, with their values."""
     title = "Influential rows"
     found = _of_labels(subject) or _of_values(subject) or _of_coefficients(subject)
     if found is None:

@@ -26,7 +26,7 @@ _PLAIN = 1.0  # seconds that a linear model may take even if the time is up
 
 @dataclass
 class Answers:
-    """What a model says of some rows."""
+    """The predictions of a model for some rows."""
 
     prediction: np.ndarray
     proba: np.ndarray | None = None
@@ -40,7 +40,7 @@ class Answers:
 
 @dataclass
 class Judged:
-    """Rows with their targets, and what models that have not seen them say."""
+    """Rows with their targets, and predictions of models that were not fitted to them."""
 
     X: Data
     y: np.ndarray

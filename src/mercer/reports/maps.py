@@ -30,7 +30,8 @@ def heat_map(
 ) -> Html:
     """A table of numbers as tinted cells; errors are light where they are small.
 
-    What is far worse than the median has the last colour, so that differences near the best show.
+    Values far worse than the median get the last colour, so that differences near the best are
+    visible.
     """
     rows, cols = values.shape
     sign = -1.0 if dark_is_low else 1.0

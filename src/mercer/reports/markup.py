@@ -84,12 +84,12 @@ def listing(words: Any) -> Html:
 
 
 def folded(summary: Any, *children: Any) -> Html:
-    """What is shown when asked for; all of it is printed."""
+    """Content that is shown on request; all of it is printed."""
     return tag("details", tag("summary", summary), *children)
 
 
 def definitions(pairs: Iterable[tuple[Any, Any]]) -> Html:
-    """Names with what they stand for."""
+    """Names with their definitions."""
     rows = (tag("div", tag("dt", name), tag("dd", value)) for name, value in pairs)
     return tag("dl", *rows, class_="facts")
 

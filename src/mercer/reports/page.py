@@ -50,12 +50,12 @@ class Tile:
 
 @dataclass(frozen=True, repr=False)
 class Report:
-    """What is known of a model, or of the result of a test, as one HTML page.
+    """A report on a model, or on the result of a test, as one HTML page.
 
     Attributes
     ----------
     title, lead : str
-        Its heading, and what to know first.
+        The heading, and the main result.
     sections : tuple of Section
         The parts, each with ``title``, ``left_out`` (why it is empty, or "") and ``seconds``.
     tiles : tuple of Tile
@@ -105,7 +105,7 @@ class Report:
         return "<!doctype html>\n" + tag("html", tag("head", *head), body, lang="en") + "\n"
 
     def save(self, path: str | os.PathLike[str]) -> Report:
-        """Write the page to a file, which is complete or not there; returns the report."""
+        """Write the page to a file, completely or not at all; returns the report."""
         page = self.html.encode()
 
         def write(file: BinaryIO) -> None:

@@ -1,4 +1,4 @@
-"""Scores on rows that were not seen, with intervals, beside baselines."""
+"""Scores on unseen rows, with intervals, compared with baselines."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BLOCK = 4_000_000  # numbers of resamples held at once
 
 @dataclass(frozen=True)
 class Score:
-    """A score of one model: its value, and what it is on resampled rows."""
+    """A score of one model: its value, and its values on resampled rows."""
 
     value: float
     draws: np.ndarray
@@ -237,7 +237,7 @@ def order(scores: Scores) -> list[str]:
 
 
 def called(subject: Subject, name: str) -> str:
-    """What a model is called in tables."""
+    """The name of a model in tables."""
     if name == "model":
         return f"{type(subject.inner).__name__} (this model)"
     if name == CONSTANT:
@@ -285,7 +285,7 @@ def tiles(subject: Subject, scores: Scores) -> list[Tile]:
 
 
 def _rank(scores: Scores) -> str:
-    """What the baseline is among those that there were data and time for."""
+    """The rank of a baseline among those for which there were data and time."""
     return "the best baseline" if len(scores.judged.rivals) > 1 else "the only baseline"
 
 

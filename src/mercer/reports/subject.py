@@ -1,4 +1,4 @@
-"""What a report is about: a model with its data, and the time that may be spent on it."""
+"""The subject of a report: a model with its data and a time budget."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ class Subject:
             if model is None and self.keeps_kernels and self._has_all_classes(y):
                 return self.model.refit(X, y)
             own = clone(self.model if model is None else model)
-            if isinstance(own, TableModel):  # chosen anew, for classes that are fewer
+            if isinstance(own, TableModel):  # chosen again, for fewer classes
                 own.set_params(budget=max(1.0, _PART * self.clock.budget))
             loud = (name for name in own.get_params() if name.rpartition("__")[2] == "verbose")
             return own.set_params(**dict.fromkeys(loud, False)).fit(X, y)

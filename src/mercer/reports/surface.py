@@ -48,8 +48,8 @@ def surface_section(subject: Subject, judged: Judged, clock: Clock) -> Section:
         return Section(title, left_out=subject.clock.refusal())
     knobs = _knobs(subject)
     if knobs is None and isinstance(subject.inner, TableModel):
-        return Section(title, left_out="an earlier version of mercer fitted the model, and kept "
-                                       "nothing of its search.")  # fmt: skip
+        return Section(title, left_out="the model was fitted by an earlier version of mercer, "
+                                       "which did not keep its search.")  # fmt: skip
     if knobs is None:
         name = type(_path(subject.model)[1]).__name__
         return Section(title, left_out=f"{name} has no penalty of its own to vary.")
@@ -155,7 +155,7 @@ def _path(model: Any) -> tuple[str, Any]:
 
 
 def _searched(model: Any) -> Html | None:
-    """What a search has found already, where it has one or two numbers to choose."""
+    """The scores of an earlier search over one or two parameters."""
     found = _path(model)[1]
     results = getattr(found, "cv_results_", None)
     if not isinstance(results, dict) or "params" not in results:
@@ -212,8 +212,8 @@ def _of_table(model: Any) -> Html | None:
     legend += ["full: with directions that were learned"] * ("full" in kinds)
     caption = (
         f"Mean squared error for {what} in per cent of the variance, after the best round of "
-        "learning distances; what the model is made of is framed. The same rows have chosen it, so "
-        "the smallest errors are a little too small. "
+        "learning distances; the members of the blend are framed. They were chosen on the same "
+        "rows, so the smallest errors are slightly too small. "
     ) + "; ".join(legend)
     caption += "." if legend else ""
     return join([paragraph(says), figures(figure(picture, caption, wide=True))])

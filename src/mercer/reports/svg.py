@@ -202,7 +202,7 @@ def figure(chart: Chart | Html, caption: Any, *, wide: bool = False) -> Html:
 
 
 def figures(*charts: Html | None) -> Html:
-    """Charts beside each other, or below where there is no room."""
+    """Charts side by side, or stacked if there is no room."""
     return tag("div", *(c for c in charts if c is not None), class_="figures")
 
 

@@ -1,4 +1,4 @@
-"""Finite systems of elements of an RKHS: what operators of finite rank are made of."""
+"""Finite systems of elements of an RKHS, from which operators of finite rank are built."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ class Found:
 
 
 class Limits(NamedTuple):
-    """When to stop, and how often to begin anew."""
+    """When to stop, and how often to restart."""
 
     tol: float
     max_iter: int
@@ -177,7 +177,8 @@ def from_starts(
 ) -> Found:
     """Search from the start; where that breaks down, from other starts; keep what is best.
 
-    What the first way has not finished soon is left to the second one, if there is one.
+    Searches that the first method does not finish soon are continued by the second, if there is
+    one.
     """
     everyone = np.arange(len(goal.coef))
     given = start is not None

@@ -55,11 +55,11 @@ def search(
 
     With many samples the search, restarts included, begins on 500 of them: a factorisation costs
     n^3, and what is best for a part is close to what is best for all. Curvatures found there are
-    used to go on with all. What does not matter on a part may run off to where every slope is zero
-    (the lengthscale of a feature, to infinity): with all samples it begins again.
-    ``matrices`` says how many n x n arrays a measure needs, ``least`` how small alpha may become.
-    Where the criterion depends on the size of K, ``unit`` is the variance of y: bounds of alpha and
-    of weights in the kernel are multiples of it. A ``plan`` limits memory and threads.
+    used to continue with all. What does not matter on a part may run off to where every slope is
+    zero (the lengthscale of a feature, to infinity): with all samples it starts again. ``matrices``
+    says how many n x n arrays a measure needs, ``least`` how small alpha may become. Where the
+    criterion depends on the size of K, ``unit`` is the variance of y: bounds of alpha and of
+    weights in the kernel are multiples of it. A ``plan`` limits memory and threads.
     """
     n, plan = length(X), plan or Plan()
     needs = matrices * 8.0 * n * n
@@ -91,7 +91,7 @@ def conclude(
     limits: tuple[float, float],
     unit: float,
 ) -> Tuning:
-    """What a search has found, and what is odd about it; ``noise`` is the variance per alpha."""
+    """The result of a search, with warnings; ``noise`` is the variance per alpha."""
     (kernel, alpha), (least, most) = objective.at(best.x), limits
     converged = bool(best.success) and bool(np.isfinite(best.fun))
     bounds, unneeded = ends(kernel, fixed, X, alpha * noise, unit)
@@ -137,7 +137,7 @@ class DenseObjective(Objective):
 # ---- what does not change is computed once -------------------------------------------------------
 @dataclass(eq=False, repr=False)
 class _Remembered(Kernel):
-    """The matrix of a kernel without free numbers on the samples of a search."""
+    """The matrix of a kernel without free parameters on the samples of a search."""
 
     matrix: np.ndarray = parameter()
 
@@ -152,10 +152,10 @@ class _Remembered(Kernel):
 
 
 def _remember(kernel: Kernel, X: Data, workers: int | None, spare: float) -> Kernel:
-    """The same kernel on X; summands and factors without free numbers, strings say, as matrices.
+    """The same kernel on X; summands and factors without free parameters become matrices.
 
-    Sums, products and powers hand X on as it is: a part sees what the whole kernel sees. ``spare``
-    is the memory that matrices may take, by halves.
+    Sums, products and powers pass X on as it is, so a part gets the same X as the whole kernel.
+    ``spare`` is the memory that matrices may take, by halves.
     """
     if isinstance(kernel, Constant):
         return kernel

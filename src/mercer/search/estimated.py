@@ -64,7 +64,7 @@ class EstimatedObjective(Objective):
         return sum(part.value for part in parts), np.append(slopes, by_noise)[self.free]
 
     def _fast(self, gram: Any, kernel: Kernel, noise: float) -> Any:
-        """K for products: in single precision where its errors are small beside the noise.
+        """K for products: in single precision if its errors are small relative to the noise.
 
         They are about eps |K|, most of it along the first eigenvectors, and whatever they add to
         the small eigenvalues of K counts as noise.
@@ -87,7 +87,7 @@ def estimates(
     draws: Draws,
     fast: Any = None,
 ) -> list[Any]:
-    """The evidence of all targets, or of each if they have noise of their own.
+    """The evidence of all targets, or of each if these have separate noise.
 
     ``fast`` is K for products, in a precision of its own, by default the same. All of K is used
     where it fits a device.

@@ -33,11 +33,11 @@ class LandmarkObjective(Objective):
     posed : Posed
         With a scale of shape (n, s).
     Z : data
-        Landmarks, as they are before any kernel prepares them.
+        Landmarks, not prepared by a kernel.
     moves : bool
         Do landmarks move?
     approximation : {"variational", "fitc"}
-        What is said of that which landmarks do not see.
+        How variance that the landmarks miss is treated.
     """
 
     precision: ClassVar[dict[str, Any]] = {"ftol": 1e-6, "maxiter": _STEPS}
@@ -105,7 +105,7 @@ def bounds(
     plan: Plan,
     approximation: str = "variational",
 ) -> list[Bound]:
-    """The bound of all targets, or of each if they have noise of their own; P, Z are prepared."""
+    """The bound of all targets, or of each if these have separate noise; P, Z are prepared."""
     n, m = length(P), length(Z)
     few = 8.0 * m * (16 * m + 6000)  # accumulators, and a strip or two
     require_memory(few, f"a process of {m} landmarks", plan.limit)
@@ -123,7 +123,7 @@ def _sum(parts: Iterable[np.ndarray]) -> np.ndarray:
 
 
 def movable(kernel: Kernel, X: Data) -> bool:
-    """Can landmarks move: are samples rows of numbers, by which the kernel has derivatives?"""
+    """Can landmarks move: are samples rows of numbers with respect to which k is differentiable?"""
     if not (isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind == "f"):
         return False
     first = take(X, slice(0, 1))

@@ -42,7 +42,7 @@ class Posed:
     alpha : float
         The first noise or penalty.
     scale : ndarray of shape (n,) or (n, s)
-        What alpha is multiplied with: of all targets, or of each.
+        The factor of alpha: for all targets, or for each.
     fixed : tuple of str
         Names of what stays.
     noise : tuple of two floats

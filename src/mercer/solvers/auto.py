@@ -76,7 +76,7 @@ def _one_by_one(
     weights: np.ndarray | None,
     options: dict[str, Any],
 ) -> Solution:
-    """A system for each alpha; what is said of all is said of the worst."""
+    """A system for each alpha; the certificate is that of the worst."""
     found = {}
     for alpha in np.unique(alphas).tolist():
         targets = Y[:, alphas == alpha]
@@ -92,7 +92,7 @@ def _one_by_one(
 
 
 def _check(solution: Any, Y: np.ndarray, name: str) -> None:
-    """Refuse what a solver of one's own returns, if it is no solution."""
+    """Reject the result of a user-defined solver if it is not a valid solution."""
     if not isinstance(solution, Solution):
         raise ValueError(
             f"solver={name} must return a mercer.solvers.Solution, got a {type(solution).__name__}."

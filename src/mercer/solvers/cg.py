@@ -1,8 +1,8 @@
 """Conjugate gradients on many systems with one K, which is never stored: each product serves all.
 
-Products are in single precision where K has such a form, residuals in double. What counts is the
-residual computed from K itself: recursions for it are trusted for four digits, then it is computed
-anew, and the directions of search go on from there.
+Products are in single precision where K has such a form, residuals in double. Only the residual
+computed from K itself counts: recursions for it are trusted for four digits, then it is recomputed,
+and the search directions continue from there.
 """
 
 from __future__ import annotations

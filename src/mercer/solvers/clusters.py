@@ -107,7 +107,7 @@ def kernel_kmeans(
 
 
 class _Problem:
-    """K, with what all starts need of it."""
+    """K, with everything that the starts share."""
 
     def __init__(self, gram: Gram, k: int, w: np.ndarray) -> None:
         self.gram, self.k, self.w = gram, k, w

@@ -51,7 +51,7 @@ class Spectrum(Solution):
     trace : float
         The sum of all eigenvalues.
     rounding : float
-        What rounding errors in K may change in an eigenvalue.
+        The error of an eigenvalue by rounding in K.
     """
 
     values: np.ndarray = field(default_factory=lambda: np.zeros(0))
@@ -91,7 +91,7 @@ class Scatter:
         return V - np.outer(self.axis, self.axis @ V)
 
     def __matmul__(self, V: np.ndarray) -> np.ndarray:
-        """A V; the first product also finds the row means of K, which cost nothing beside it."""
+        """A V; the first product also computes the row means of K, at almost no extra cost."""
         V = self.scaled(self.project(V))
         if "row_means" not in self.__dict__:
             V = np.column_stack([V, self.mean])
@@ -123,7 +123,7 @@ class Scatter:
         return 16 * float(np.finfo(self.gram.dtype).eps) * size
 
     def whole(self) -> Any:
-        """A, where vectors of K live, in the memory of K, whose stored array is used up."""
+        """A, on the device of K and in its memory; the stored array of K is used up."""
         what, to = f"the eigendecomposition of {len(self)} samples", self.gram.arrays
         K, mean, axis = self.gram.whole(what), to.put(self.mean), to.put(self.axis)
         means = K @ mean
@@ -251,7 +251,7 @@ def _krylov(
     rough: bool,
     rng: np.random.Generator,
 ) -> Spectrum:
-    """Few vectors in a block if K is at hand, many if every product computes it anew."""
+    """Few vectors in a block if K is stored, many if every product recomputes it."""
     n = len(scatter)
     wide = rough or scatter.gram.matrix_free
     size = min(k + 10 if wide else max(16, k // 4), (n - k) // 4)

@@ -4,8 +4,8 @@ r"""Dual coordinate descent in the space of explicit features.
           \quad\text{subject to}\quad l \le \beta \le u, \; \sum_i \beta_i = 0
 
 The slope of one variable needs only w = Phi' beta, so a step costs as much as reading one row of
-Phi, and a sweep as much as reading all of it; no kernel entry is ever computed, and memory beside
-the features is that of a few vectors. The diagonal R >= 0 is that of squared losses.
+Phi, and a sweep as much as reading all of it; no kernel entry is ever computed, and besides the
+features, memory for only a few vectors is needed. The diagonal R >= 0 is that of squared losses.
 
 The intercept of a machine is the multiplier of the sum, which single steps cannot keep: the method
 of multipliers lets it go, at the price of a penalty that acts as one more constant feature, and
@@ -15,8 +15,8 @@ Variables are visited in random order. Those at a bound, with a slope that holds
 than any variable in the last sweep was off its optimum, are set aside. Each visit knows by how much
 its variable falls short of the best value for its slope, and the sum of that is an estimate of the
 duality gap at no cost. When it is small enough, the point is made feasible, w and all slopes are
-computed anew, in double precision from the features as they were given, the best intercept is found
-by sorting, and the gap is certain. If it is still too large, all variables come back.
+recomputed in double precision from the features as they were given, the best intercept is found by
+sorting, and the gap is certain. If it is still too large, all variables come back.
 
 References: Hsieh, Chang, Lin, Keerthi & Sundararajan, *A dual coordinate descent method for
 large-scale linear SVM*, ICML 2008; Ho & Lin, *Large-scale linear support vector regression*, JMLR
@@ -105,7 +105,7 @@ def solve_coordinate(
     seed : int
         Of the order in which variables are visited.
     watch : Watch, optional
-        Told the estimated gap after each sweep.
+        Called with the estimated gap after each sweep.
     """
     with watch or Watch() as looked_at:
         descent = _BoxDescent(phi, problem, ridge, intercept, tol, workers, seed)
@@ -127,7 +127,7 @@ class Descent:
         self.penalty = _PENALTY * usual if intercept else 0.0
 
     def parts(self, order: np.ndarray) -> Iterator[np.ndarray]:
-        """Parts of an order, between which it is asked whether to go on."""
+        """Parts of an order, between which the solver may be interrupted."""
         each = max(1, _NUMBERS // max(1, self.rows.values.size // self.rows.shape[0]))
         for at in slices(len(order), each):
             go_on()

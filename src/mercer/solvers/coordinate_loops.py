@@ -1,4 +1,4 @@
-"""Compiled sweeps of dual coordinate descent, and products with features beside them."""
+"""Compiled sweeps of dual coordinate descent, and products with features."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LINE = 64  # bytes that come at once
 
 @intrinsic
 def _fetch(typing, array, index):
-    """Ask for the line of the cache in which an element of a contiguous array is."""
+    """Prefetch the cache line of an element of a contiguous array."""
     from llvmlite import ir
     from numba import types
     from numba.core import cgutils

@@ -2,7 +2,7 @@ r"""Losses with corners, which are rounded by less and less: how much, and where
 
 A corner rounded by a width w costs about w of each sample within w of it. A problem is solved until
 its excess is a tenth of what corners cost, then with a narrower w, from there; so Newton's method
-starts near to its solution each time. Every problem has a width of its own.
+starts near to its solution each time. Every problem has its own width.
 
 Only samples near to a corner have curvature, the fewer the narrower it is: of samples drawn at
 random hardly any do, and their matrix says little of that of all. So samples are drawn with odds
@@ -36,7 +36,7 @@ _FIRST = 5e-3  # of the objective: to which all but the last are solved,
 _PART = 0.1  # or of what corners cost
 _WIDER = 2.0  # widths, at whose curvatures samples are drawn
 _EQUAL = 0.1  # of them are drawn with equal odds
-_WORTH = 0.4  # of the samples that spoke for a problem once: less is drawn anew
+_WORTH = 0.4  # of the original effective number of samples; below, they are redrawn
 
 
 class Path:
@@ -55,7 +55,7 @@ class Path:
         self.left = np.full(len(width), _NARROWED)
 
     def goals(self, corners: np.ndarray) -> np.ndarray:
-        """What the violations are to be, if corners cost so much."""
+        """The goals of violations, given the cost of corners."""
         last = corners <= _CORNERS * self.tol
         least = _EXCESS * self.tol
         return np.where(last, least, np.maximum(least, np.minimum(_FIRST, _PART * corners)))
@@ -76,7 +76,7 @@ class Path:
 
 @dataclass
 class Odds:
-    """What samples of a chunk are drawn with, by their scores."""
+    """The probabilities with which samples of a chunk are drawn, from their scores."""
 
     task: Task
     each: np.ndarray  # how many are wanted for each problem, for all of its curvature
@@ -87,7 +87,7 @@ class Odds:
 
 
 class Near:
-    """Samples near to corners, drawn anew when those that there are no longer speak for all.
+    """Samples near corners, redrawn when the present ones no longer represent all.
 
     Parameters
     ----------

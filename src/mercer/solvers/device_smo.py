@@ -34,17 +34,17 @@ from .smo_state import NOT_FINITE
 
 Tensor = Any
 
-SMALLEST = 2000  # samples below which the processor is done before a device has begun
+SMALLEST = 2000  # with fewer samples the CPU is faster
 _LARGEST, _SHARED = 2048, 1024  # variables of a working set, and of one among many problems
 _MANY = 8
 _AT_ONCE = 512  # problems
-_RENEWED = 4  # one variable in so many is replaced in a round
+_RENEWED = 4  # one in this many variables is replaced in a round
 _GOAL, _INNER = 0.1, 100  # as in :mod:`.smo`
-_MARGIN = 0.95  # of tol, to which steps go: the gradient is rounded
-_SAFE = 2e-5  # goals from here on, as parts of the gradient, are safe from rounding to single
-_AUDITS = 6  # times that the gradient is computed anew
+_MARGIN = 0.95  # steps stop at this part of tol, since the gradient is rounded
+_SAFE = 2e-5  # goals above this part of the gradient can be reached in single precision
+_AUDITS = 6  # times that the gradient is recomputed
 _ROUNDS = 3000
-_STEPS, _EACH = 2 * 10**7, 1000  # steps at most, in all or per variable, whichever is more
+_STEPS, _EACH = 2 * 10**7, 1000  # maximum steps, in total or per variable, whichever is more
 
 
 def solve_boxes(
@@ -241,7 +241,7 @@ class _Boxes:
         return self.torch.stack([self.card.tile(row, row) for row in at])
 
     def _add(self, some: Tensor, rows: Tensor, weights: Tensor, count: Tensor) -> None:
-        """Add to the gradient what changes of variables contribute."""
+        """Add the contribution of changed variables to the gradient."""
         K = self.card.whole
         if K is not None:
             g = self.g[some]

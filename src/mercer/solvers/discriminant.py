@@ -1,4 +1,4 @@
-r"""Directions that tell classes apart: Fisher's criterion in feature space.
+r"""Directions that separate classes: Fisher's criterion in feature space.
 
 .. math:: \max_f \frac{\sum_c W_c (m_c(f) - m(f))^2}
                       {\sum_i w_i (f(x_i) - m_{c(i)}(f))^2 + \alpha \|f\|^2}
@@ -41,7 +41,7 @@ class Directions(NamedTuple):
 def fisher_directions(
     gram: Gram, codes: np.ndarray, weights: np.ndarray, alpha: float, count: int
 ) -> Directions:
-    """The best directions, with scatter within classes and penalty of 1 together.
+    """The best directions, scaled so that within-class scatter and penalty add up to 1.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def _by_features(
 
 
 def _factor(A: np.ndarray, alpha: float) -> CholeskyFactor:
-    """The factor of a scatter with alpha on its diagonal, where that is not lost."""
+    """The factor of a scatter with alpha on its diagonal; an error if rounding loses alpha."""
     with suppress(NotPositiveDefiniteError):
         factor = CholeskyFactor(A)
         if factor.least_pivot() > len(A) * np.finfo(float).eps:

@@ -78,7 +78,7 @@ def solve_dual(
     verbose : bool
         Show progress.
     watch : Watch, optional
-        What goes on beside a solver on features.
+        Monitoring of a solver on features.
     held_out : HeldOut, optional
         Samples on which such a solver has to get better, or stops.
     """

@@ -126,7 +126,7 @@ class RidgeSpectrum:
 
 
 def beside(U: np.ndarray, Z: np.ndarray) -> np.ndarray:
-    """What columns of Z have beside the orthonormal columns of U.
+    """The part of the columns of Z orthogonal to the orthonormal columns of U.
 
     Twice: divided by a small alpha, and multiplied by large eigenvalues, the rounding of one
     projection would be more than what it leaves.

@@ -5,8 +5,8 @@ r"""Ridge regression through M features of any number of samples, which are neve
 (Phi' W Phi + alpha) v = Phi' W y is solved by conjugate gradients, each step of which is one pass
 over the samples, preconditioned by the matrix of a few of them (:mod:`mercer.solvers.sampled`); or,
 where M is small, with the matrix of all of them, from one pass, and then for any alpha. Passes may
-be in single precision: what they leave is computed again in double precision, and solved for, until
-the certificate holds.
+be in single precision: their residual is recomputed in double precision, and corrections are solved
+for, until the certificate holds.
 
 References: Rudi, Carratino & Rosasco, *FALKON: An optimal large scale kernel method*, NIPS 2017;
 Meanti, Carratino, Rosasco & Rudi, *Kernel methods through the roof*, NeurIPS 2020.
@@ -34,13 +34,13 @@ ROUNDING = 1e-15  # of what is explained: no objective is known better
 _ROUNDS = 12
 _LITTLE = 0.25  # of what was left, or more, is left again: the next precision
 _DIRECT = 1200  # operations per entry that solving by passes takes, about; 2 M for all of Phi' Phi
-_SMALL = 2e11  # operations that nobody waits for
+_SMALL = 2e11  # operations that take no noticeable time
 _KNOWN = 100  # samples by which a problem is told from others
 _MOST = 8000  # features whose matrix is formed
 
 
 class Left(NamedTuple):
-    """What coefficients leave: residuals of the normal equations, and what they stand for."""
+    """Residuals of the normal equations, and the corresponding excess of the objective."""
 
     R: np.ndarray
     size: np.ndarray  # |Phi' W y|
@@ -102,7 +102,7 @@ def solve_falkon(
     Parameters
     ----------
     phi : StreamedPhi
-        The features, beside targets and weights.
+        The features, with targets and weights.
     alphas : array of shape (t,)
         The penalty of each target.
     method : {"auto", "falkon", "primal"}
@@ -117,7 +117,7 @@ def solve_falkon(
     limit : float
         Bytes that may be used.
     watch : Watch, optional
-        What goes on beside.
+        Monitoring of the solver.
 
     Returns
     -------
@@ -184,9 +184,9 @@ def _refine(
     watch: Watch,
     state: State | None = None,
 ) -> tuple[np.ndarray, int, Left, np.ndarray, np.ndarray]:
-    """Conjugate gradients for what is left, until it is little enough in double precision.
+    """Conjugate gradients for the residual, until it is small enough in double precision.
 
-    With the ``state`` of a checkpoint they go on in the directions that they had.
+    With the ``state`` of a checkpoint they continue in the same directions.
     """
     most = n_iter + (max_iter or STEPS)
     run, search = _Run.of(state, len(alphas))
@@ -219,7 +219,7 @@ def _refine(
 
 @dataclass
 class _Run:
-    """One run of conjugate gradients after the other, each for what the one before has left.
+    """Runs of conjugate gradients, each for the residual of the one before.
 
     Attributes
     ----------
@@ -251,7 +251,7 @@ class _Run:
         return cls(int(level), float(before), *own), search
 
     def state(self, V: np.ndarray, search: Search) -> State:
-        """What a checkpoint holds: these arrays do not change any more."""
+        """The contents of a checkpoint, as arrays that no longer change."""
         assert self.size is not None  # from the first renewal on
         own = search.left, search.carried, self.lowest, self.unit, self.enough, self.size
         return {

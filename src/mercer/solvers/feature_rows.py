@@ -92,7 +92,7 @@ class FeatureRows(ABC):
 
     @abstractmethod
     def _stored(self, phi: Any, dtype: Any) -> Any:
-        """Phi as loops want it."""
+        """Phi in the form for compiled loops."""
 
     @abstractmethod
     def locate(self, table: np.ndarray) -> None:

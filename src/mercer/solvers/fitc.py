@@ -1,4 +1,4 @@
-r"""A Gaussian process through landmarks, with what these do not see as noise of each sample.
+r"""A Gaussian process through landmarks, with the variance they miss as noise of each sample.
 
 Given the values at the landmarks, samples are taken to be independent: with the notation of
 :mod:`mercer.solvers.variational`, y has the covariance

@@ -58,7 +58,7 @@ def leave_one_out(
     C, b : ndarray of shape (n, k) and (k,)
         Coefficients and intercepts of the solution on all samples.
     y : ndarray of shape (n,)
-        Targets, of the kind that the loss wants.
+        Targets, of the kind the loss requires.
     loss : Loss
         A smooth loss.
     alpha : float

@@ -71,7 +71,7 @@ class Hessian:
         return E
 
     def _free_constants(self) -> tuple[np.ndarray, np.ndarray]:
-        """G 1 of shape (k, n, k), and T^-1; what all scores have in common is not determined."""
+        """G 1 of shape (k, n, k), and T^-1; a common constant of all scores is not determined."""
         sums = np.stack([E.sum(axis=1) for E in self.E], axis=1)
         G1 = np.zeros((self.k, self.n, self.k))
         G1[:, self.used] = sums.T[:, :, None] * np.eye(self.k)[:, None]

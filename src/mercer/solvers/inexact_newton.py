@@ -21,7 +21,7 @@ _STEPS = tuple(0.25**i for i in range(8))
 _ARMIJO = 1e-4
 _HALF = 0.5  # of the excess that is left: a step is good, whatever rounding says of losses
 _FACTORS = 6e7  # entries of factors beyond which problems share one
-_CHANGED = 0.1  # of all curvatures, at which a preconditioner is made anew
+_CHANGED = 0.1  # a preconditioner is recomputed when this part of the curvatures has changed
 _FLOOR = 1e-4  # of the mean curvature, that constants have at least in a preconditioner
 
 
@@ -38,7 +38,7 @@ class State:
     n_iter: int = 0
 
     def violation(self) -> np.ndarray:
-        """The excess relative to what it is compared with."""
+        """The relative excess."""
         return self.excess / self.size
 
     def some(self, at: np.ndarray) -> State:
@@ -60,7 +60,7 @@ class Minimiser:
     Parameters
     ----------
     phi : Phi
-        The features, beside targets and weights.
+        The features, with targets and weights.
     some : FewPhi
         Those of a few samples, for preconditioners.
     task : Task
@@ -89,8 +89,8 @@ class Minimiser:
         self.dtype: Any = PRECISIONS[0]
         self.curved: np.ndarray | None = None
         self.solves: list[Solve] = []
-        # eigenvalues of P^-1 H: the smallest that steps have seen, if there were any; and has P
-        # been made anew since?
+        # eigenvalues of P^-1 H: the smallest seen by steps, if there were any; and has P been
+        # recomputed since?
         self.lowest, self.seen, self.anew = np.ones(0), *np.zeros((2, 0), dtype=bool)
 
     # ---- where a minimisation is -------------------------------------------------------------
@@ -176,9 +176,9 @@ class Minimiser:
     ) -> State:
         """Steps until the violation is at most ``goal``, or nothing gets better.
 
-        Along a ``path``, problems that have come to its goal go on with narrower corners. It ends:
-        a round either takes one of at most ``most`` steps, or narrows a problem, which a path does
-        a limited number of times.
+        Along a ``path``, problems that have reached its goal continue with narrower corners. It
+        ends: a round either takes one of at most ``most`` steps, or narrows a problem, which a path
+        does a limited number of times.
         """
         state = self.at(V, n_iter)
         P, goals = self.judge(state), np.full(len(state.value), goal)
@@ -190,7 +190,7 @@ class Minimiser:
                     P = self.judge(state)
                     continue
                 goals = path.goals(state.corners)
-            # where no step has seen P^-1 H, nobody knows what the preconditioner is worth
+            # without a step on P^-1 H, the quality of the preconditioner is unknown
             unseen = ~self.seen[: len(goals)] & (state.excess > ROUNDING * state.size)
             wanted = np.flatnonzero((state.violation() > goals) | unseen)
             if not len(wanted) or state.n_iter >= most:

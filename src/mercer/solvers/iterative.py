@@ -63,7 +63,7 @@ class IterativeFactor:
     Parameters
     ----------
     gram : Gram
-        The operator K, which is multiplied with, and asked for few columns.
+        The operator K, used for products and a few columns.
     noise : array of shape (n,)
         The diagonal of D, > 0.
 
@@ -84,7 +84,7 @@ class IterativeFactor:
         self.error = np.inf
 
     def solve(self, Y: np.ndarray) -> np.ndarray:
-        """A^-1 Y, a warning where the residual, computed anew, stays above the tolerance."""
+        """A^-1 Y, with a warning if the recomputed residual is above the tolerance."""
         with one_blas_thread():
             self.solution = self._solved(Y).warn()
         return self.solution.coef

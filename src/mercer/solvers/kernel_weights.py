@@ -37,7 +37,7 @@ _ZERO = 1e-9
 
 
 class Cut(NamedTuple):
-    """What is known of J at some weights: its value, at most, and an affine lower bound."""
+    """Bounds of J at some weights: an upper bound of its value, and an affine lower bound."""
 
     value: float
     offset: float
@@ -172,7 +172,7 @@ class _Search:
 
     # ---- bounds ----------------------------------------------------------------------------
     def visit(self, eta: np.ndarray) -> None:
-        """Solve the problem for these weights, and see what that says of all others."""
+        """Solve the problem for these weights, and add the resulting bound for all others."""
         cut = self.oracle(eta)
         self.cuts.append(cut)
         if cut.value < self.upper:

@@ -48,7 +48,7 @@ class LevelTree:
 def level_tree(
     values: np.ndarray, weights: np.ndarray, graph: sp.csr_array, least: float
 ) -> LevelTree:
-    """The tree of a density that is known at samples, whose neighbours a graph tells.
+    """The tree of a density known at samples, whose neighbours are given by a graph.
 
     The level falls from sample to sample. One that is a neighbour of none before it begins a
     part; one that is a neighbour of several joins them. Where at least two of these have the mass

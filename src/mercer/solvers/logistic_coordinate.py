@@ -13,8 +13,8 @@ row of features. With a = C / (1 + exp(-s)) the best value is the root of
 
 whose slope lies between 1 and 1 + q C / 4, so Newton's method needs no care near 0 and C. The
 intercept is the multiplier of the sum, moved after each sweep as in
-:mod:`mercer.solvers.coordinate`. Each visit knows its term of the duality gap; where their sum is
-small, the point is made feasible, and the gap is computed anew.
+:mod:`mercer.solvers.coordinate`. Each visit knows its term of the duality gap; if their sum is
+small, the point is made feasible, and the gap is recomputed.
 
 Reference: Yu, Huang & Lin, *Dual coordinate descent methods for logistic regression and maximum
 entropy models*, Machine Learning 85, 2011.
@@ -48,7 +48,7 @@ class LogisticPoint(NamedTuple):
 
 
 class LogisticFound(NamedTuple):
-    """The best point, sweeps, and whether the gap is as small as was asked for."""
+    """The best point, the number of sweeps, and whether the gap is within the tolerance."""
 
     point: LogisticPoint
     sweeps: int

@@ -43,7 +43,7 @@ class Moments:
         return cls(0.0, np.zeros(size), np.zeros((size, size)))
 
     def update(self, phi: Any, weights: np.ndarray | None = None) -> Moments:
-        """Take in the features of more samples, dense or sparse, with their weights."""
+        """Add the features of more samples, dense or sparse, with their weights."""
         w = np.ones(phi.shape[0]) if weights is None else weights
         for rows in slices(phi.shape[0], _STRIP):
             part = phi[rows].toarray() if sp.issparse(phi) else phi[rows]

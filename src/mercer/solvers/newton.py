@@ -146,7 +146,7 @@ class Preconditioner:
         return Z - self.one * b, b
 
     def serves(self, h: np.ndarray) -> bool:
-        """Can the factor be used for these curvatures, and is it worth it?"""
+        """Can the factor be used for these curvatures, and does that pay?"""
         if self.last > max(_SLOW, 2 * self.first) or np.any((h > 0) != (self.h > 0)):
             return False
         floor = 0.05 * h.max()

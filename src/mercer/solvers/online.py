@@ -1,15 +1,15 @@
-r"""Online learning: stochastic steps in an RKHS, sample by sample, within a budget of samples.
+r"""Online learning: stochastic steps in an RKHS, sample by sample, within a budget.
 
 With the step eta_t and the weight w_t of a sample, the implicit step is
 
 .. math:: (f_t, b_t) = \arg\min_{f, b} \tfrac12 \|f - f_{t-1}\|^2 + \tfrac12 (b - b_{t-1})^2
           + \eta_t w_t \Big( L(y_t, f(x_t) + b) + \tfrac{\alpha}{2} \|f\|^2 \Big),
 
-and the explicit one of NORMA takes the slopes where it begins. Both multiply f and add a term
-k(x_t, .), so all they need of samples is their kernel values.
+and the explicit one of NORMA uses the slopes before the step. Both multiply f and add a term k(x_t,
+.), so all they need of samples is their kernel values.
 
-How long steps should be is not known before. Several lengths are tried side by side on the same
-kernel values, and each sample, before it is learned, tells which of them predicts best.
+The best step size is not known in advance. Several are tried side by side on the same kernel
+values, and each sample, before it is learned, shows which of them predicts best.
 
 References
 ----------
@@ -57,13 +57,13 @@ def schedule(name: str, eta: float, alpha: float) -> tuple[float, float]:
 
 @dataclass
 class Expansion:
-    """f = sum_i c_i k(x_i, .) of the samples that are kept, oldest first, and where it stands.
+    """f = sum_i c_i k(x_i, .) of the kept samples, oldest first, and the state of learning.
 
     Attributes
     ----------
     coef, mean : ndarray of shape (lengths * outputs, m)
-        The coefficients of the last iterate, and of the average, of which there may be none; for
-        all outputs by the first length of steps, then by the next one.
+        The coefficients of the last iterate, and of the average, if there is one; for all outputs
+        with the first step size, then with the next one.
     intercept, mean_intercept : ndarray of shape (lengths * outputs,)
         b, likewise.
     time : float
@@ -71,16 +71,16 @@ class Expansion:
     tube, mean_tube : ndarray of shape (lengths,)
         The half width of the tube of the loss, and its average.
     losses : ndarray of shape (lengths,)
-        The average loss of samples before they were learned; later ones count more.
+        The average loss of samples before learning from them; later ones count more.
     span : float
-        The weight of the samples whose iterates are averaged; less than ``time`` or more, if the
-        average began anew and the clock was put back.
+        The weight of the samples whose iterates are averaged; it differs from ``time`` if the
+        average was restarted and the clock set back.
     doubt : ndarray of shape (lengths, 3)
-        What speaks against the averages: see :func:`~mercer.solvers.online_loops.doubted`.
+        The evidence against the averages: see :func:`~mercer.solvers.online_loops.doubted`.
     diag : ndarray of shape (m,)
         k(x_i, x_i).
     gram, slots : ndarray
-        Kernel values of kept samples, if they are merged: those of samples i and j are
+        Kernel values of kept samples, if they are merged: that of samples i and j is
         ``gram[slots[i], slots[j]]``.
     """
 
@@ -100,7 +100,7 @@ class Expansion:
 
     @classmethod
     def empty(cls, outputs: int, tube: float = 0.0, lengths: int = 1) -> Expansion:
-        """That of f = 0."""
+        """The expansion of f = 0."""
         none, zero = np.zeros((lengths * outputs, 0)), np.zeros(lengths * outputs)
         tubes = np.full(lengths, tube)
         return cls(
@@ -113,17 +113,17 @@ class Expansion:
 
     @property
     def best(self) -> int:
-        """The length of steps that has predicted best."""
+        """The index of the step size that has predicted best."""
         return int(np.argmin(self.losses))
 
     @property
     def own(self) -> slice:
-        """The rows of that length."""
+        """The rows of the best step size."""
         each = len(self.intercept) // len(self.losses)
         return slice(self.best * each, (self.best + 1) * each)
 
     def of_lengths(self, count: int) -> Expansion:
-        """The same function for other lengths of steps: that of the best one goes on with all."""
+        """The same function for other step sizes: all continue from that of the best one."""
         if count == len(self.losses):
             return self
         own, best = self.own, slice(self.best, self.best + 1)
@@ -138,7 +138,7 @@ class Expansion:
         return replace(self, **rows, **each, doubt=np.zeros((count, 3)))
 
     def known(self, gram: np.ndarray, budget: int) -> Expansion:
-        """With kernel values of the samples that are kept, and room for as many as may be."""
+        """The expansion with kernel values of the kept samples, and room for the whole budget."""
         m = len(self)
         whole = np.zeros((budget, budget))
         whole[:m, :m] = gram
@@ -155,29 +155,29 @@ def take_in(
     within: np.ndarray,
     diag: np.ndarray,
 ) -> tuple[Expansion, np.ndarray]:
-    """Take in a block of samples.
+    """Learn from a block of samples.
 
     Parameters
     ----------
     state : Expansion
-        It is left as it is, but for ``gram``, whose memory the result takes over.
+        It is not changed, except for ``gram``, whose memory the result takes over.
     rule : Rule
         Steps, penalty, budget.
     loss : Loss
         Any.
     y : ndarray of shape (n, outputs)
-        Targets; codes in one column, if the loss is one for several scores.
+        Targets; codes in one column, if the loss has several scores.
     weights : ndarray of shape (n,)
-        Of the samples; those of weight 0 are passed over.
+        Weights of the samples; those of weight 0 are skipped.
     cross, within, diag : ndarray
-        Kernel values of the block with the samples that are kept and with itself; k(x, x).
+        Kernel values of the block with the kept samples and with itself; k(x, x).
 
     Returns
     -------
     Expansion
-        What is kept now.
+        The new expansion.
     places : ndarray
-        Which samples these are: i < m is one that was kept before, m + j is sample j of the block.
+        Its samples: i < m is one that was kept before, m + j is sample j of the block.
     """
     m, averaged = len(state), rule.window > 0
     now = walked(state, rule, loss, y, weights, cross, within, diag)
@@ -229,7 +229,7 @@ def walked(
     within: np.ndarray,
     diag: np.ndarray,
 ) -> Iterate:
-    """Where the steps of a block lead: all numbers, in places of kept samples and of the block."""
+    """The result of the steps of a block, at the places of kept samples and of the block."""
     m, n = len(state), len(weights)
     outputs = len(state.intercept)
     values = _values(state, cross, within, diag)
@@ -258,7 +258,7 @@ def walked(
 
 
 def check_finite(*parts: np.ndarray) -> None:
-    """Coefficients of steps that did not diverge."""
+    """An error if steps have diverged."""
     if not all(np.all(np.isfinite(part)) for part in parts):
         raise FloatingPointError(
             "the steps diverge: the coefficients are no longer finite; use update='implicit', a "
@@ -267,7 +267,7 @@ def check_finite(*parts: np.ndarray) -> None:
 
 
 def _targets(loss: Loss, y: np.ndarray) -> Targets | None:
-    """A loss in the form that compiled loops know; None if it has to be asked."""
+    """A loss in the form for compiled loops; None if it has none."""
     code = _CODES.get(type(loss))
     if code is not None:
         nothing = np.zeros((0, 0))
@@ -287,7 +287,7 @@ def _walk_slowly(
     weights: np.ndarray,
     state: Iterate,
 ) -> None:
-    """As :func:`~mercer.solvers.online_loops.walk`, for a loss that is a class of the user."""
+    """As :func:`~mercer.solvers.online_loops.walk`, for a user-defined loss."""
     slope = _slope_of(rule, loss)
     rows, count = len(state.intercept), len(rule.scale)
     each = rows // count

@@ -1,4 +1,4 @@
-"""Compiled loops that keep an online machine to its budget: what to remove, and where it goes.
+"""Compiled loops that keep an online model within its budget: what to remove or merge.
 
 The arguments are those of :mod:`mercer.solvers.online_loops`.
 """
@@ -26,7 +26,7 @@ def first(state):
 def measure(rule, values, state, new):
     """||a k(x, .)||^2 of each term, over outputs, of the iterate and its average.
 
-    Those of several lengths of steps are parts of the sum of each.
+    With several step sizes, each contributes in proportion to its sum.
     """
     energy, count = state.energy, rule.scale.size
     each = state.coef.shape[0] // count
@@ -75,7 +75,7 @@ def lowest(numbers, end):
 
 @njit(cache=True, nogil=True)
 def merge(values, state, m, new, other):
-    """Project the term of the new sample, or the smallest other one, on that of its nearest."""
+    """Project the term of the new sample, or the smallest other one, onto its nearest."""
     near_new, far_new = nearest(values, state, m, new, new)
     near_other, far_other = nearest(values, state, m, other, new)
     gone, near = other, near_other

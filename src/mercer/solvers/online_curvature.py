@@ -1,6 +1,6 @@
-r"""What online Newton steps know of a stream: second moments in the span of the kept samples.
+r"""The second moments of a stream in the span of the kept samples, for online Newton steps.
 
-Samples are kept until there are m of them. Functions f = sum_j c_j k(z_j, .) of these have slopes
+The first m samples are kept. Functions f = sum_j c_j k(z_j, .) of these take steps
 
 .. math:: c \leftarrow c - \eta_t \, (A_t + \lambda_t K)^{-1} L'(y_t, f(x_t) + b)\, k(Z, x_t),
    \qquad A_t = \frac1t \sum_{s \le t} w_s k(Z, x_s) k(x_s, Z),
@@ -13,9 +13,9 @@ in place of k, in which functions that vary on many scales are equally easy to l
 Cholesky factor of K and C C' = L^-1 A L^-T + lambda, q(x, x') = <F(x), F(x')> with the features
 F(x) = T^-1 k(Z, x) for the triangular T = L C.
 
-A is a mean of what changes little from sample to sample. So C is made anew when t has grown by
-half, and from 4 m samples on a quarter of them enter A. They also tell how much of k(x, .) is
-outside of the span of what is kept. If that grows by much, the older half of it is given up.
+A is a mean, which changes little from sample to sample. So C is recomputed when t has grown by
+half, and from 4 m samples on only a quarter of them enter A. These also show how much of k(x, .)
+lies outside the span of the kept samples. If that grows much, the older half of these is discarded.
 
 References: Bordes, Bottou & Gallinari, *SGD-QN: careful quasi-Newton stochastic gradient descent*,
 JMLR 2009; Hazan, Agarwal & Kale, *Logarithmic regret algorithms for online convex optimization*,
@@ -32,30 +32,30 @@ import numpy as np
 
 from ..engine.routines import add_gram, call, solve_lower
 
-ARRAYS = 9  # matrices of kept samples, in double precision, that are there at once, at most
+ARRAYS = 9  # maximum number of matrices of kept samples, in double precision, at one time
 _FLOOR = 1.0  # usual k(x, x): lambda times the number of samples is no less, as few tell little
 _JITTER = (1e-7, 1e-5)  # of it, added to the diagonal of K, as copies of samples may be kept, and
 # the more where values are in single precision
-_GROWN = 1.5  # factor of t after which C is made anew
-_ENOUGH, _EVERY = 4.0, 4  # times m samples that all enter A; one of so many later ones does
-_LOOKS = 200.0  # samples over which the share of features that is missed is averaged, at least
+_GROWN = 1.5  # C is recomputed when t has grown by this factor
+_ENOUGH, _EVERY = 4.0, 4  # the first 4 m samples all enter A, one in four later ones does
+_LOOKS = 200.0  # minimum number of samples over which the missed share of features is averaged
 _MISSED = 0.15  # by how much it may grow
 _STRIP = 128
 
 
 class Span(NamedTuple):
-    """How much of the features of samples is outside the span of those that are kept.
+    """How much of the features of samples lies outside the span of the kept ones.
 
     Attributes
     ----------
     looks : float
-        How many samples have been looked at since the last change of what is kept.
+        The number of samples examined since the kept ones last changed.
     missed : float
         The share of |k(x, .)|^2 that is outside, averaged over the last of them.
     expected : float
-        The same when what is kept was new; -1 if it is not known yet.
+        The same when the kept samples were new; -1 if it is not known yet.
     turned : bool
-        Whether half of what was kept has been given up on the way back to ``expected``.
+        Whether half of the kept samples was discarded, and ``missed`` has not recovered yet.
     """
 
     looks: float = 0.0
@@ -64,7 +64,7 @@ class Span(NamedTuple):
     turned: bool = False
 
     def after(self, missed: np.ndarray, window: float) -> Span:
-        """After a look at more samples."""
+        """The state after examining more samples."""
         looks = self.looks + len(missed)
         share = 1 - (1 - 1 / window) ** len(missed)
         share = max(share, len(missed) / looks)
@@ -76,39 +76,37 @@ class Span(NamedTuple):
         return new if new.missed > self.expected + _MISSED else new._replace(turned=False)
 
     def outgrown(self, window: float) -> bool:
-        """Whether samples are elsewhere now."""
+        """Have the samples moved away?"""
         known = self.expected >= 0 and self.looks >= window
         return known and self.missed > self.expected + _MISSED
 
     def begun(self) -> Span:
-        """After half of what is kept has been given up, for the second time if the first was not
-        enough: then there is no way back.
-        """
+        """The state after the older half was discarded; twice in a row, ``expected`` is reset."""
         return Span(expected=-1.0 if self.turned else self.expected, turned=not self.turned)
 
 
 @dataclass(frozen=True)
 class Curvature:
-    """What is known of the samples so far, in the coordinates of the factor of K.
+    """Second moments of the samples so far, in the coordinates of the factor of K.
 
     Attributes
     ----------
     low, inner, whole : array of shape (m, m)
         L, C and T, stored by rows.
     seen : array of shape (m, m)
-        On and below its diagonal: the sum of w F F' with F = L^-1 k(Z, x), but for what waits.
+        On and below its diagonal: the sum of w F F' with F = L^-1 k(Z, x), without pending ones.
     waiting : tuple of arrays
-        More of sqrt(w) F', of the samples that were kept by then.
+        Pending rows sqrt(w) F', for the samples that were kept at the time.
     time, measured, made : float
-        The weight of all samples so far; of those in A; and of all when C was made.
+        The weight of all samples so far; of those in A; and of all when C was computed.
     penalty : float
-        lambda of that time.
+        lambda at that time.
     usual : float
         The mean of k(z, z).
     count : int
-        How many samples there were, or less, if they count less.
+        The number of samples, or less, if they count less.
     span : Span
-        How much of them is outside of the span of those that are kept.
+        How much of them lies outside the span of the kept ones.
     """
 
     low: np.ndarray
@@ -126,13 +124,13 @@ class Curvature:
 
     @classmethod
     def empty(cls) -> Curvature:
-        """Of no samples."""
+        """The moments of no samples."""
         none = np.zeros((0, 0))
         return cls(none, none, none, none)
 
     @classmethod
     def restored(cls, told: np.ndarray, numbers: np.ndarray, gram: np.ndarray) -> Curvature:
-        """From what :meth:`told` says, and kernel values."""
+        """From the output of :meth:`told`, and kernel values."""
         new = cls.empty().grown(gram, 0.0)
         inner = np.ascontiguousarray(np.triu(told[:, 1:]).T)
         time, measured, made, penalty, usual, count, looks, missed, expected, turned = map(
@@ -163,16 +161,16 @@ class Curvature:
         Parameters
         ----------
         cross : array of shape (more, m + more)
-            Their kernel values with those that are kept, and with each other.
+            Their kernel values with the kept samples, and with each other.
         weight : float
-            What they weigh, on average.
+            Their average weight.
         """
         m, more = len(self), len(cross)
         diag = cross[:, m:].diagonal().astype(np.float64)
         usual = (self.usual * m + float(diag.sum())) / (m + more) or 1.0
         side = solve_lower(self.low, cross[:, :m].T).T
         low = _factor(cross[:, m:] - side @ side.T, usual)
-        # their own directions, as if uncorrelated with others until C is made anew
+        # their own directions, as if uncorrelated with others until C is recomputed
         lengths = weight * np.einsum("ij,ij->i", low, low) / max(self.time, weight, 1e-300)
         inner = np.sqrt(lengths + self.penalty)
         return replace(
@@ -186,7 +184,7 @@ class Curvature:
     def later(
         self, cross: np.ndarray, weights: np.ndarray, diag: np.ndarray, known: bool = False
     ) -> Curvature:
-        """After a block of samples, by their kernel values; ``known`` ones are among the kept."""
+        """The moments after a block of samples; ``known`` samples are among the kept ones."""
         total = float(weights.sum())
         new = replace(self, time=self.time + total, count=self.count + len(weights))
         if not known and self.count >= _ENOUGH * len(self):
@@ -209,15 +207,15 @@ class Curvature:
         return max(len(self) / _EVERY, _LOOKS)
 
     def outgrown(self) -> bool:
-        """Whether samples are elsewhere now, so that others should be kept."""
+        """Have the samples moved away, so that others should be kept?"""
         return len(self) > 1 and self.span.outgrown(self._window())
 
     def halved(
         self, functions: list[np.ndarray], alpha: float
     ) -> tuple[Curvature, list[np.ndarray]]:
-        """Without the older half of the samples, and functions projected on the span of the rest.
+        """Discard the older half of the samples, and project functions onto the span of the rest.
 
-        They are given, and returned, by their coefficients on F.
+        Functions are given and returned by their coefficients on F.
         """
         rest = self.low[len(self) // 2 :]
         low = _factor(rest @ rest.T, self.usual)
@@ -234,11 +232,11 @@ class Curvature:
         return new, [f @ M.T @ new.inner for f in inner]
 
     def due(self) -> bool:
-        """Whether C is of a time long ago."""
+        """Is C outdated?"""
         return self.time >= _GROWN * self.made
 
     def remade(self, alpha: float) -> Curvature:
-        """With a C of all samples so far."""
+        """Recompute C from all samples so far."""
         seen = self._summed()
         penalty = alpha + _FLOOR * self.usual / max(self.count, 1)
         inner = seen / self.measured
@@ -274,18 +272,18 @@ class Curvature:
         return solve_lower(self.whole, on_features.T, transposed=True).T
 
     def carried(self, on_features: np.ndarray, before: Curvature) -> np.ndarray:
-        """The same functions by coefficients on these F, in place of those before."""
+        """The same functions by coefficients on the new F."""
         return solve_lower(before.inner, on_features.T, transposed=True).T @ self.inner
 
     def shrunk(self, on_features: np.ndarray, steps: np.ndarray) -> np.ndarray:
-        """After steps of the penalty: along its slope, never beyond its minimum."""
+        """Functions after steps of the penalty: along its slope, never beyond its minimum."""
         steps = np.repeat(steps / (1 + steps / self.penalty), len(on_features) // len(steps))
         slope = solve_lower(self.inner, on_features.T, transposed=True)
         return np.asarray(on_features - steps[:, None] * solve_lower(self.inner, slope).T)
 
 
 class IndefiniteError(ValueError):
-    """Kernel values that no features have."""
+    """Kernel values that are not positive semi-definite."""
 
     def __init__(self) -> None:
         super().__init__(

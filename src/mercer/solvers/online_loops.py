@@ -1,10 +1,9 @@
 """Compiled steps of online learning: scores, one step, averages, and the clock.
 
-Places 0..m-1 are the samples that are kept, places m.. those of a block that follows them. What
-has been removed has coefficients of zero, so scores are plain sums over all places before a sample.
-
-Several lengths of steps may be tried side by side. They share kernel values and the samples that
-are kept; rows of coefficients belong to the first length, one for each output, then to the second.
+Places 0..m-1 are the samples that are kept, places m.. those of a block that follows them. Removed
+samples have coefficients of zero, so scores are plain sums over all places before a sample. Several
+step sizes may be tried side by side. They share kernel values and kept samples; rows of
+coefficients belong to the first step size, one for each output, then to the second.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ _BACK = 4.0
 
 
 class Rule(NamedTuple):
-    """What does not change along a stream: eta_t = scale t^-power, for each scale, ..."""
+    """The constants of a stream: eta_t = scale t^-power, for each scale, ..."""
 
     scale: np.ndarray
     power: float
@@ -51,7 +50,7 @@ class Rule(NamedTuple):
 
 
 class Values(NamedTuple):
-    """Kernel values: a block with the kept samples and with itself, and of those that are kept."""
+    """Kernel values of a block with the kept samples and with itself, and of the kept samples."""
 
     cross: np.ndarray  # (n, m)
     within: np.ndarray  # (n, n)
@@ -61,7 +60,7 @@ class Values(NamedTuple):
 
 
 class Iterate(NamedTuple):
-    """What changes: coefficients and their average, one row per output, intercepts, the clock."""
+    """The variables: coefficients and their average, one row per output, intercepts, the clock."""
 
     coef: np.ndarray  # (scales * outputs, m + n)
     mean: np.ndarray  # the same, or (scales * outputs, 0)
@@ -79,7 +78,7 @@ class Iterate(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def walk(rule, targets, values, weights, state):
-    """Take in all samples of a block, one after the other."""
+    """Learn from all samples of a block, one after the other."""
     rows, count = state.coef.shape[0], rule.scale.size
     each = rows // count
     scores, means, slopes = np.empty(rows), np.empty(rows), np.empty(rows)
@@ -103,7 +102,7 @@ def walk(rule, targets, values, weights, state):
 
 @njit(cache=True, nogil=True)
 def foretell(rule, values, state, i, scores, out):
-    """What each length of steps predicts of a sample that it has not seen."""
+    """The predictions of each step size for a sample before learning from it."""
     if rule.window > 0:
         score(values, state.mean, i, out)
         out += state.mean_intercept
@@ -113,13 +112,13 @@ def foretell(rule, values, state, i, scores, out):
 
 @njit(cache=True, nogil=True)
 def told(rule, state, c):
-    """The half width of the tube that predictions have."""
+    """The half width of the tube of predictions."""
     return state.mean_tube[c] if rule.window > 0 else state.tube[c]
 
 
 @njit(cache=True, nogil=True)
 def compare(rule, targets, values, weight, state, i, scores, means):
-    """The losses of a sample before it is learned, by all lengths of steps and their averages."""
+    """The losses of a sample before learning from it, for all step sizes and their averages."""
     count = rule.scale.size
     each = scores.size // count
     foretell(rule, values, state, i, scores, means)
@@ -140,7 +139,7 @@ def compare(rule, targets, values, weight, state, i, scores, means):
 
 @njit(cache=True, nogil=True)
 def doubted(state, c, weight, lead):
-    """By how much the last iterate has predicted better than the mean, since it last did not.
+    """By how much the last iterate has predicted better than the mean, since it took the lead.
 
     The sum of ``lead``, that of its squares, and of the weights: S > z sqrt(Q) is rare, whatever
     the tails of the loss, if the lead is zero on average.
@@ -155,7 +154,7 @@ def doubted(state, c, weight, lead):
 
 @njit(cache=True, nogil=True)
 def renew(state):
-    """Put the clock back, and begin the average anew, if the last iterate predicts better."""
+    """Set the clock back and restart the average if the last iterate predicts better."""
     total, squares, since = state.doubt[np.argmin(state.losses)]
     if total * total <= _DOUBT * _DOUBT * squares:
         return
@@ -169,7 +168,7 @@ def renew(state):
 
 @njit(cache=True, nogil=True)
 def judged(rule, weight, time):
-    """The share of a sample in an average: later ones count more, in proportion to t."""
+    """The share of a sample in an average, in proportion to t: later ones count more."""
     share = 2 * weight / (time + weight)
     if rule.window > 0:
         share = max(share, weight / rule.window)
@@ -178,7 +177,7 @@ def judged(rule, weight, time):
 
 @njit(cache=True, nogil=True)
 def begin(rule, values, weight, state, i, c):
-    """The step of a sample, by what f is multiplied, and how far a slope of one moves f(x) + b."""
+    """The step size of a sample, the factor of f, and how far a slope of one moves f(x) + b."""
     eta = weight * rule.scale[c] * state.clock[0] ** -rule.power
     shrink = 1 / (1 + eta * rule.alpha) if rule.implicit else 1 - eta * rule.alpha
     reach = eta * shrink * values.diag[values.cross.shape[1] + i]
@@ -223,7 +222,7 @@ def find_slopes(rule, targets, state, i, c, shrink, reach, eta, scores, out):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def move(rule, values, state, i, c, eta, shrink, slopes):
-    """Move f and b of one length of steps."""
+    """Move f and b of one step size."""
     new, each = values.cross.shape[1] + i, slopes.size // rule.scale.size
     for j in range(c * each, (c + 1) * each):
         coef = state.coef[j]
@@ -237,7 +236,7 @@ def move(rule, values, state, i, c, eta, shrink, slopes):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def finish(rule, values, weight, state, i, alive):
-    """Average, and keep to the budget; returns how many samples are kept."""
+    """Average, and keep within the budget; returns the number of kept samples."""
     m, new = values.cross.shape[1], values.cross.shape[1] + i
     moved = alive == 0
     for j in range(state.coef.shape[0]):
@@ -263,7 +262,7 @@ def finish(rule, values, weight, state, i, alive):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def average(rule, weight, state, new):
-    """Iterates of all time, or within a window."""
+    """The average of all iterates, or of those within a window."""
     share = judged(rule, weight, state.clock[1])
     for j in range(state.coef.shape[0]):
         coef, mean = state.coef[j], state.mean[j]

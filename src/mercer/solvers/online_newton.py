@@ -1,9 +1,9 @@
-"""Online Newton steps in the span of the samples that are kept, for any loss.
+"""Online Newton steps in the span of the kept samples, for any loss.
 
 Steps preconditioned with second moments are plain steps with the kernel q(x, x') = <F(x), F(x')> of
-:mod:`mercer.solvers.online_curvature` in place of k. So a block of samples is what it is for
-:mod:`mercer.solvers.online`, with the values of f before it in place of kernel values with what is
-kept: one triangular system for a block, after which f is known by its coefficients T' c on F.
+:mod:`mercer.solvers.online_curvature` in place of k. So a block of samples is treated as in
+:mod:`mercer.solvers.online`, with the values of f before it in place of kernel values with kept
+samples: one triangular system for a block, after which f is given by its coefficients T' c on F.
 """
 
 from __future__ import annotations
@@ -32,16 +32,16 @@ def take_in_newton(
     weights: np.ndarray,
     cross: np.ndarray,
 ) -> tuple[Expansion, list[np.ndarray], np.ndarray]:
-    """Take in a block of samples.
+    """Learn from a block of samples.
 
     Parameters
     ----------
     state : Expansion
-        Where it stands, but for the coefficients.
+        The state, except for the coefficients.
     functions : list of arrays
         Coefficients on the features F of the last iterates and, if there is one, of the average.
     curvature : Curvature
-        Of all samples before, or of these, too.
+        The moments of all samples before, or including these.
     rule : Rule
         Steps, penalty.
     loss, y, weights
@@ -52,9 +52,9 @@ def take_in_newton(
     Returns
     -------
     Expansion, list
-        The same after steps of the loss.
+        The state and functions after steps of the loss.
     steps : array of shape (lengths,)
-        How far to go along the slope of the penalty.
+        The length of the step along the slope of the penalty.
     """
     time = state.time + float(weights.sum())
     F = curvature.features(cross)
@@ -89,10 +89,10 @@ def take_in_newton(
 def constants(
     state: Expansion, rule: Rule, loss: Loss, y: np.ndarray, weights: np.ndarray
 ) -> np.ndarray:
-    """Intercepts to begin with: about the best constants for the first samples.
+    """Initial intercepts: approximately the best constants for the first samples.
 
-    Where each sample has a direction of its own, f explains whatever it is told, so that b would be
-    slow to move.
+    As long as each sample has a direction of its own, f can fit every target, and b would be
+    learned slowly.
     """
     n, rows = len(y), len(state.intercept)
     zeros = np.zeros((n, n))

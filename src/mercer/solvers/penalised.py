@@ -82,7 +82,7 @@ class _Found(NamedTuple):
 
 
 class _Multiplier:
-    """The problems with the squared norm, and what they say of that with the penalty."""
+    """The problems with the squared norm, and what they imply for that with the penalty."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class _Multiplier:
         return float(position)
 
     def enough(self, log_lambda: float) -> bool:
-        """Is the gap as small as was asked for, or are problems too hard to go on?"""
+        """Is the gap within the tolerance, or are problems too hard to continue?"""
         return self.fine(log_lambda) or self.failed >= _FAILED
 
     def fine(self, log_lambda: float) -> bool:

@@ -105,8 +105,8 @@ def pivoted_cholesky(
         How many pivots are proposed at a time; by default a tenth of those chosen so far, at
         least 32.
     dtype : dtype
-        The precision of L. Single precision halves the memory; what is left of K is then known to
-        some 1e-5 of its largest entry, and nothing is looked for beyond.
+        The precision of L. Single precision halves the memory; the residual is then accurate to
+        about 1e-5 of the largest entry of K, and no pivots below that are used.
 
     Returns
     -------

@@ -188,7 +188,7 @@ class ShiftedInverse:
 
 
 def most_columns(n: int, memory: float) -> int:
-    """The rank of a factor that pays, and for which so many bytes suffice while it is made.
+    """The rank of a factor that pays, and that can be computed in this many bytes.
 
     Its columns in single precision, twice, and two matrices as large as the rank, in double.
     """
@@ -198,7 +198,7 @@ def most_columns(n: int, memory: float) -> int:
 
 
 def low_rank(gram: Gram, alpha: float, rank: int, rng: np.random.Generator) -> PivotedCholesky:
-    """K = F F' + E of so many columns at most; fewer, if those bound the condition number.
+    """K = F F' + E with at most this many columns; fewer, if those bound the condition number.
 
     That of the preconditioned system is at most 1 + tr E / alpha. F is in single precision, unless
     E would fall below what that can tell before this is 11.

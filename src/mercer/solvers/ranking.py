@@ -202,7 +202,7 @@ def _conjugate(bend: Any, precondition: Any, r: np.ndarray) -> np.ndarray:
 
 
 class Pairs:
-    """The loss of scores, as Newton's method wants it."""
+    """The loss of scores, in the form for Newton's method."""
 
     intercept, scores, spread = False, 1, 1.0
 

@@ -35,7 +35,7 @@ class RidgeMoments(NamedTuple):
 
     @classmethod
     def empty(cls, features: int, outputs: int) -> RidgeMoments:
-        """Of no samples."""
+        """The moments of no samples."""
         return cls(np.zeros((features, features)), np.zeros((features, outputs)))
 
     def take_in(self, phi: np.ndarray, Y: np.ndarray, weights: np.ndarray) -> RidgeMoments:

@@ -7,11 +7,11 @@ By the representer theorem f = sum_i c_i k(x_i, .). With F = K c + b the solutio
 .. math:: \alpha c_i \in -w_i\, \partial L(y_i, F_i) \text{ for all } i, \qquad
           \sum_i c_i = 0 \text{ if there is an intercept } b.
 
-How far a solution is from that is its certificate, whichever solver found it.
+The distance from this condition is the certificate, whichever solver was used.
 
 ``"newton"``, for smooth losses (:mod:`mercer.solvers.newton`).
 
-``"dual"``, for losses of straight and parabolic pieces: the quadratic programme of support vector
+``"dual"``, for piecewise linear or quadratic losses: the quadratic programme of support vector
 machines (:mod:`mercer.solvers.smo`).
 
 ``"coordinate"``, for the same losses and the logistic one, and K that is a product of features:
@@ -19,7 +19,7 @@ dual coordinate descent (:mod:`mercer.solvers.coordinate`,
 :mod:`mercer.solvers.logistic_coordinate`), until the duality gap is small.
 
 ``"admm"``, for any loss with a proximal step: alternating directions, with one Cholesky factor for
-many iterations. Slow to many digits.
+many iterations. Slow if high accuracy is required.
 
 References: Schölkopf, Herbrich & Smola, *A generalized representer theorem*, COLT 2001; Chapelle,
 *Training a support vector machine in the primal*, 2007; Boyd, Parikh, Chu, Peleato & Eckstein,
@@ -66,8 +66,8 @@ class MachineSolution(Solution):
 def choose_solver(loss: Loss, gram: Gram | None = None, alpha: float | None = None) -> str:
     """The solver for a loss: "newton", "dual", "admm"; "coordinate" on features of many samples.
 
-    Where the loss is smooth and features are so few that Newton steps cost next to nothing, these
-    are taken whatever alpha is: other solvers need the more steps the smaller it is.
+    If the loss is smooth and features are so few that Newton steps cost almost nothing, these are
+    used for any alpha: other solvers need more steps the smaller alpha is.
 
     Examples
     --------
@@ -87,7 +87,7 @@ def choose_solver(loss: Loss, gram: Gram | None = None, alpha: float | None = No
 
 
 def _has_few(gram: Gram, alpha: float | None) -> bool:
-    """Are there so few features that a system of their size takes next to no time?"""
+    """Are there so few features that a system of their size takes almost no time?"""
     few = gram.rank is not None and gram.rank <= _FEW
     return few and alpha is not None and choose(gram, alpha) == "primal"
 
@@ -130,7 +130,7 @@ def solve_representer(
     gram : Gram
         The operator K.
     y : array of shape (n,)
-        Targets, of the kind that the loss wants.
+        Targets, of the kind the loss requires.
     loss : Loss
         What errors cost.
     alpha : float
@@ -140,18 +140,17 @@ def solve_representer(
     intercept : bool
         Whether to fit a constant b, which is not penalised.
     solver : {"auto", "newton", "dual", "admm", "coordinate"}
-        ``"auto"`` picks by what the loss declares, and by whether K is a product of features.
+        ``"auto"`` depends on what the loss declares, and on whether K is a product of features.
     tol : float
-        Violation of optimality at which to stop. Kinks of a loss count as met by scores within
-        tol times the spread of the targets (:func:`spread_of`). For ``"coordinate"`` the duality
-        gap, relative to the objective; for ``"newton"`` as well, if rounding keeps the violation
-        above tol.
+        Violation of optimality at which to stop. Scores within tol times the spread of the targets
+        count as being at a kink (:func:`spread_of`). For ``"coordinate"`` the duality gap, relative
+        to the objective; for ``"newton"`` as well, if rounding keeps the violation above tol.
     max_iter : int, optional
         Most Newton steps (100), ADMM steps (5000) or steps of the dual solvers.
     start : tuple (coef, intercept), optional
         The solution of a problem that differs in K only, for the first two solvers.
     watch, held_out : Watch, HeldOut, optional
-        What goes on beside ``"coordinate"``, and samples on which it has to get better, or stops.
+        Monitoring of ``"coordinate"``, and held-out samples for early stopping.
 
     Examples
     --------
@@ -197,9 +196,9 @@ def solve_representer(
 
 
 def spread_of(y: np.ndarray, weights: np.ndarray | None = None) -> float:
-    """How far targets are from their median: half of those that are not at it, or 1 for constants.
+    """The median distance of targets from their median, without those at it; 1 for constants.
 
-    Outliers do not make it large, as they would a standard deviation, nor those of weight 0.
+    Unlike a standard deviation, it is robust to outliers, and ignores targets of weight 0.
 
     Examples
     --------
@@ -218,7 +217,7 @@ def spread_of(y: np.ndarray, weights: np.ndarray | None = None) -> float:
 
 
 class Problem:
-    """The objective, its slopes, and how far coefficients are from optimal."""
+    """The objective, its slopes, and the distance of coefficients from optimality."""
 
     start: tuple[np.ndarray, np.ndarray] | None = None  # coefficients and intercept to begin with
     watch: Watch
@@ -250,7 +249,7 @@ class Problem:
         self.spread = spread_of(self.flat, weights) if loss.targets == "real" else 1.0
 
     def _check_size(self) -> None:
-        """The loss of targets far from 1 may be no number, or 0, whatever the scores."""
+        """The loss of targets of extreme size may overflow, or be 0, whatever the scores."""
         used = self.w[:, 0] > 0
         if not used.any():
             return
@@ -280,7 +279,7 @@ class Problem:
 
     @property
     def size(self) -> float:
-        """Of the loss at the best constant, to which gaps are compared; > 0."""
+        """The size of the loss at the best constant, to which gaps are relative; > 0."""
         F = np.broadcast_to(self.b, (len(self.w), self.scores))
         with np.errstate(over="ignore"):
             terms = np.abs(self.loss.value(self.y, F).reshape(-1))
@@ -291,7 +290,7 @@ class Problem:
     ) -> tuple[np.ndarray, Callable[[np.ndarray], np.ndarray]]:
         """A curvature per sample, and the product with all of them.
 
-        It is 0 where there is none, and elsewhere not below what is given.
+        It is 0 where the loss has none, and elsewhere at least the given value.
         """
         h = self.w[:, 0] * self.loss.curvature(self.y, F).sum(axis=1) / max(1, self.scores - 1)
         if not h.any():  # then as if it were that of a parabola through the data
@@ -338,7 +337,7 @@ class Problem:
 def _solve_admm(
     problem: Problem, tol: float, max_iter: int | None
 ) -> tuple[np.ndarray, np.ndarray, int]:
-    """Scores F = K c + b and their copies Z, which only the loss sees, are made to agree."""
+    """ADMM: scores F = K c + b are made to agree with their copies Z, to which the loss applies."""
     if problem.loss.targets == "classes":
         raise ValueError(f'solver="admm" cannot be used with {problem.loss!r}; use "newton".')
     if problem.gram.matrix_free:
@@ -384,7 +383,7 @@ _SOLVE = {
 
 
 def _shortfall(violation: float, values: dict[str, float]) -> str:
-    """What is left to be desired, in words."""
+    """The remaining violation, in words."""
     gap = f" (a gap of {values['gap']:.1e})" if "gap" in values else ""
     return f"a violation of {violation:.1e}{gap}"
 

@@ -6,8 +6,8 @@ other folds is a system of M equations, and the squared error on the fold is
 .. math:: y_k' W y_k - 2 v' b_k + v' G_k v, \qquad
           \Bigl(\sum_{l \ne k} G_l + \alpha I\Bigr) v = \sum_{l \ne k} b_l,
 
-without a look at the samples. A second pass leaves each sample out: with the weight of y_i in its
-own prediction, :math:`h_i = w_i \phi_i' (G + \alpha I)^{-1} \phi_i`, the error is
+without using the samples. A second pass leaves each sample out: with the weight of y_i in its own
+prediction, :math:`h_i = w_i \phi_i' (G + \alpha I)^{-1} \phi_i`, the error is
 :math:`(y_i - f(x_i)) / (1 - h_i)`.
 """
 

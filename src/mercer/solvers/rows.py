@@ -1,4 +1,4 @@
-"""Kernel rows that a decomposition solver has use for, kept up to a limit of memory."""
+"""A cache of kernel rows for decomposition solvers, up to a memory limit."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ..gram.rows import RowGram
 from ..gram.tiles import run, slices
 from .smo_loops import compact
 
-_TILE = 150_000  # entries computed at a time: they stay in the processor's cache
+_TILE = 150_000  # entries computed at a time, which fit in cache
 _LEAST, _PIECES = 30_000, 8  # and at least; pieces of a few rows
 _NARROWEST = 250  # columns of a tile
 _WIDTH = 10_000  # columns added up at a time
 _SHARE = 10_000_000  # entries that are worth a second thread when they are only added up
-_YOUNGER = 10  # rounds by which rows of support vectors count as younger than they are
+_YOUNGER = 10  # rows of support vectors count as this many rounds younger
 
 
 class RowCache:
@@ -47,7 +47,7 @@ class RowCache:
         self._arrange(known, np.zeros(len(known)))
 
     def _arrange(self, owner: np.ndarray, stamp: np.ndarray) -> None:
-        """Divide memory into rows as long as they are now, the first of which are known."""
+        """Divide the memory into rows of the current length, of which the first are known."""
         width, self.used = len(self.active), len(owner)
         self.capacity = min(len(self.memory) // width, len(self.slot))
         self.rows = self.memory[: self.capacity * width].reshape(self.capacity, width)
@@ -66,7 +66,7 @@ class RowCache:
         return slots
 
     def reserve(self, variables: np.ndarray, beta: np.ndarray, now: int) -> np.ndarray:
-        """The slots of these rows; where there were none, somebody has to compute them now."""
+        """The slots of these rows; new ones have to be computed by the caller."""
         slots = self.slot[variables]
         missing = variables[slots < 0]
         if len(missing):
@@ -95,7 +95,7 @@ class RowCache:
         self._arrange(self.owner[known], self.stamp[known])
 
     def _free_slots(self, count: int, beta: np.ndarray) -> np.ndarray:
-        """Slots never used, in order so that memory is touched only as needed; then the oldest."""
+        """Unused slots in order, so that memory is touched only as needed; then the oldest."""
         fresh = np.arange(self.used, min(self.used + count, self.capacity))
         self.used += len(fresh)
         if len(fresh) == count:

@@ -82,7 +82,7 @@ def inner(R: np.ndarray, Z: np.ndarray, joint: bool) -> np.ndarray:
 
 
 class Search(NamedTuple):
-    """Where conjugate gradients are: what they go on from.
+    """The state from which conjugate gradients continue.
 
     Attributes
     ----------
@@ -109,7 +109,7 @@ class _Lanczos:
         self.carried = carried
 
     def add(self, length: float, ratio: float) -> float:
-        """After one more step, of this length, which left so much of r' P^-1 r."""
+        """The state after one more step of this length, with the new r' P^-1 r."""
         if not (length > 0 and ratio >= 0 and np.isfinite(length) and np.isfinite(ratio)):
             return np.inf  # rounding
         self.diagonal.append(1 / length + self.carried)

@@ -144,7 +144,7 @@ class SemiparametricProblem:
             return self._warned(self.at(alpha), always=True)
 
     def _warned(self, smoother: Smoother, always: bool = False) -> Smoother:
-        """A solution that is not unique is told."""
+        """Warn if a solution is not unique."""
         if always or smoother.dropped:
             warn(
                 f"the kernel matrix is singular to working precision (alpha={smoother.alpha:g}); "

@@ -1,4 +1,4 @@
-r"""Support vector machines by decomposition: one quadratic programme for the whole family.
+r"""Support vector machines by decomposition: one quadratic programme for all of them.
 
 .. math:: \min_\beta \tfrac12 \beta' K \beta - t'\beta + \epsilon \|\beta\|_1
           \quad\text{subject to}\quad l \le \beta \le u, \;
@@ -16,22 +16,20 @@ nu-classifier    0                   between 0, y     0          ± nu n / 2 per
 Small problems of a K that is stored are solved by steps alone (:mod:`.smo_dense`); of others, and
 where that fails, each round picks the variables that violate optimality most, fetches their kernel
 rows (one matrix product, kept in a cache), solves the small problem on them to a fifth of its
-violation by two-variable steps of second order, and applies the changes that are not zero to the
-gradient.
-The working set grows from round to round: few rows are computed before it is known which ones
-matter, and many variables are settled together once their rows are at hand.
+violation by two-variable steps of second order, and adds the non-zero changes to the gradient. The
+working set grows from round to round: few rows are computed before it is known which ones matter,
+and many variables are optimised together once their rows are available. Variables stuck at a bound
+are set aside (shrinking) and checked again, with a recomputed gradient, before the solver stops. It
+stops when the violation of optimality is below tol. Kernel rows may be rounded to single precision:
+before it stops, the gradient is checked in double precision; if rounding has cost more than a tenth
+of tol, it is recomputed, and the solver continues from there.
 
-Variables stuck at a bound are set aside (shrinking) and checked again, with their gradient
-computed anew, before the solver stops. It stops when the violation of optimality is below tol.
-Kernel rows may be rounded to single precision: before it stops, the gradient is probed in double
-precision, and computed anew, to go on from there, if rounding has cost more than a tenth of tol.
-
-It ends on any matrix. Two-variable steps are limited; a round that does not lower the objective is
-idle, and after ten of these in a row the gradient is computed anew. Whenever that happens, the
-objective computed with it must have fallen since the last time by more than its own rounding, or
-the violation by a tenth. Rows that contradict the products with the same matrix (single precision
-where it cancels, a function that is not symmetric) lead nowhere: then the solver returns the best
-point it has been at, and says why. Values that are not finite are an error.
+It terminates on any matrix. Two-variable steps are limited; a round that does not lower the
+objective is idle, and after ten of these in a row the gradient is recomputed. Whenever that
+happens, the objective computed with it must have decreased since the last time by more than its
+rounding error, or the violation by a tenth. Rows that contradict the products with the same matrix
+(single precision where it cancels, a function that is not symmetric) prevent progress: then the
+solver returns the best point so far, and says why. Values that are not finite are an error.
 """
 
 from __future__ import annotations
@@ -51,14 +49,14 @@ from .smo_rounds import fall_of, gathered, moved, worst
 from .smo_small import solve_small
 from .smo_state import IDLE, INACCURATE, NOT_FINITE, Extremes, State
 
-_GOAL = 0.2  # the part of the violation to which a round goes
+_GOAL = 0.2  # a round stops at this part of the violation
 _SHRINK_EVERY = 8  # rounds
-_ROUNDING = 1e-15  # progress below this part of all progress is none
-_FEWEST_FEATURES = 32  # up to which rows are sooner computed again than kept
-_MANY = 16_000  # samples from which on that holds for all of the few
-_REPEATS = 5  # changes of a variable from which on its row is kept nevertheless
+_ROUNDING = 1e-15  # smaller progress, relative to all progress, counts as none
+_FEWEST_FEATURES = 32  # up to this many, recomputing a row is faster than keeping it
+_MANY = 16_000  # with this many samples, also whenever the block is computed
+_REPEATS = 5  # changes of a variable after which its row is kept nevertheless
 _INNER = 100  # two-variable steps per variable of the working set and round
-_STEPS, _EACH = 2 * 10**7, 1000  # steps at most, in all or per variable, whichever is more
+_STEPS, _EACH = 2 * 10**7, 1000  # maximum steps, in total or per variable, whichever is more
 _PROBE_EVERY = 30  # rounds
 
 
@@ -92,7 +90,7 @@ def solve_box(
     workers : int, optional
         Threads.
     watch : callable, optional
-        Told the violation in each round.
+        Called with the violation in each round.
     """
     if not np.isfinite(K.diagonal).all():
         raise DomainError(NOT_FINITE)
@@ -186,7 +184,7 @@ class _Decomposition(State):
         return min(left, 10**5 if self.direct else _INNER * self.working.size)
 
     def _select(self, extremes: Extremes, wanted: int, among: np.ndarray) -> np.ndarray:
-        """The worst violators from both sides and all groups, among those given, a new array."""
+        """The worst violators from both sides and all groups, among these, as a new array."""
         share = max(1, wanted // (2 * self.n_groups))
         ends = np.array(extremes)
         return np.sort(
@@ -194,11 +192,11 @@ class _Decomposition(State):
         )
 
     def _improve(self, violation: float, extremes: Extremes, limit: int) -> tuple[int, float]:
-        """A round: new variables, their rows, and steps among those whose rows are at hand.
+        """A round: new variables, their rows, and steps among those whose rows are available.
 
-        Returns the steps taken, and by how much the objective fell, 0 if that is only rounding.
-        This is measured, not added up over the steps, whose gains are those of a matrix that its
-        rows and its diagonal need not agree on.
+        Returns the number of steps, and the decrease of the objective, 0 if that is only rounding.
+        The decrease is measured, not summed over the steps, whose gains assume that rows and
+        diagonal belong to the same matrix.
         """
         if self.direct:
             before, g = self.b.copy(), self.g.copy()
@@ -213,7 +211,7 @@ class _Decomposition(State):
         return steps, fall if fall > _ROUNDING * abs(self.fallen) else 0.0
 
     def _solve_all(self, violation: float, extremes: Extremes, limit: int) -> int:
-        """Steps among all variables whose rows are at hand, with the gradient of all kept up."""
+        """Steps among all variables whose rows are available, updating the gradient of all."""
         if self.rows.capacity == len(self.active) == len(self.beta):  # of all there is room
             if self.K.factors is not None:
                 return self._solve_small(limit)
@@ -247,7 +245,7 @@ class _Decomposition(State):
         return int(steps)
 
     def _solve_given(self, values: np.ndarray, index: np.ndarray, limit: int) -> int:
-        """The same for a matrix that was given, whose rows are read where a step needs them."""
+        """The same for a given matrix, whose rows are read when a step needs them."""
         rows, used = self.rows, np.array([self.rows.used])
         if not rows.used:
             rows.rows[0] = 0  # the first step is one of length 0 along it
@@ -265,7 +263,7 @@ class _Decomposition(State):
     def _solve_block(
         self, violation: float, extremes: Extremes, limit: int
     ) -> tuple[int, np.ndarray, np.ndarray, np.ndarray]:
-        """Steps within a working set, for which its block of K is put together.
+        """Steps within a working set, for which its block of K is assembled.
 
         Returns how many, the variables that have moved, and where they and the gradient were.
         """
@@ -297,7 +295,7 @@ class _Decomposition(State):
         return self.rows.fetch(variables, self.beta, self.stats["rounds"] + 1)
 
     def _apply(self, variables: np.ndarray, change: np.ndarray, once: int, missing: int) -> None:
-        """Add the change of these variables to the gradient, by rows not worth keeping first."""
+        """Add changes of variables to the gradient, first those with rows not worth keeping."""
         if self.shared is None:
             self.rows.add(self.g, self._fetch(variables), change)
             return

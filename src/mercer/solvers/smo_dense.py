@@ -1,8 +1,8 @@
-"""Small problems, with all of K at hand: two-variable steps without working sets or caches.
+"""Small problems with all of K stored: two-variable steps without working sets or caches.
 
 numba takes longer to load than many a small problem to solve. So the first steps of a process are
-taken in NumPy, and one that needs many goes on compiled. Both do the same operations in the same
-order: what is found is the same to the last bit, whoever did it.
+taken in NumPy, and compiled loops take over if many are needed. Both do the same operations in the
+same order: results are the same to the last bit.
 
 Where K is nearly singular, as of hulls that all but meet, steps in two variables take millions to
 get anywhere. After ten thousand of them they take turns with Newton steps in all variables between
@@ -36,9 +36,9 @@ def solve(
 ) -> BoxSolution | None:
     """The solution for a symmetric matrix K, or None where it takes more than few steps.
 
-    The gradient and the violation are computed anew in the end. Where these do not bear out what
-    the steps have reached (values that are not finite, or rounded by too much), the problem is one
-    for the solver that looks after that.
+    The gradient and the violation are recomputed at the end. Where these do not bear out what the
+    steps have reached (values that are not finite, or rounded by too much), the general solver,
+    which handles that, takes over.
     """
     start = time.perf_counter()
     beta = problem.start.astype(np.float64)

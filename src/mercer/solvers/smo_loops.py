@@ -1,4 +1,4 @@
-"""Compiled loops of the SMO solver; all release the interpreter lock and run on our own pool."""
+"""Compiled loops of the SMO solver; all release the interpreter lock and run on the thread pool."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
 _EXACT = {"nnan", "nsz"}  # what leaves sums and products as they are written, as in NumPy
 _STRIP = 16  # rows of a block that are mirrored together: a line of the processor's cache
 FAR = 1e30  # a slope that no variable has
-_SAFE = 2e-5  # goals from here on, as parts of the gradient, are safe from rounding to single
+_SAFE = 2e-5  # goals above this part of the gradient can be reached in single precision
 _WIDE = 10_000  # entries of the gradient added up at a time
 _CHUNK = 64  # variables whose extremes are kept, to find quickly where they are
 
@@ -24,7 +24,7 @@ _CHUNK = 64  # variables whose extremes are kept, to find quickly where they are
 def _extreme(name: str) -> Any:
     """The smaller or larger of two numbers, in a form that compiles to vector instructions.
 
-    Python's min and max say what becomes of NaN, which keeps loops over them scalar.
+    Python's min and max define the result for NaN, which prevents vectorisation.
     """
 
     @intrinsic
@@ -81,7 +81,7 @@ def take_steps(
     limit: int,
     source: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None,
 ) -> int:
-    """Two-variable steps of second order among the variables whose kernel rows are at hand.
+    """Two-variable steps with second-order selection among variables with available kernel rows.
 
     The row of variable k is ``rows[slot[k]]``, or missing if ``slot[k]`` is negative. Stops when
     the violation is below ``goal``; beta and g are updated. Returns the number of steps.
@@ -95,7 +95,7 @@ def take_steps(
 
 
 def guide_of(g: np.ndarray, rows: np.ndarray, goal: float, largest: float) -> np.ndarray:
-    """g, of this largest size, in the precision of the rows where the goal allows it."""
+    """g, with this largest entry, in the precision of the rows if the goal allows it."""
     single = rows.itemsize < g.itemsize and goal >= _SAFE * max(1.0, largest)
     return g.astype(rows.dtype) if single else g
 
@@ -104,7 +104,7 @@ def guide_of(g: np.ndarray, rows: np.ndarray, goal: float, largest: float) -> np
 def guiding(
     g: np.ndarray, rows: np.ndarray, slot: np.ndarray, beta: np.ndarray, goal: float
 ) -> Iterator[np.ndarray]:
-    """The gradient that guides steps: where the goal allows it, in the precision of the rows.
+    """The gradient that guides steps, in the precision of the rows if the goal allows it.
 
     That takes half the memory and half the time; then g is computed from the changes of beta.
     """
@@ -117,19 +117,19 @@ def guiding(
             add_rows(g, rows, slot[moved], change[moved], start, min(start + _WIDE, len(g)))
 
 
-# no error where values are not finite: that is found by whoever called
+# no error if values are not finite: the caller checks that
 @njit(cache=True, nogil=True, fastmath=_EXACT, error_model="numpy")
 def steps_guided_by(
     g, rows, slot, diagonal, beta, lower, upper, epsilon, groups, n_groups, goal, limit, source
 ):
-    """Steps for a gradient in either precision, which is kept up.
+    """Steps for a gradient in either precision, which is updated.
 
     Rows that are missing are read from ``source``, the matrix of a user with the places of the
     variables in it, and the number of rows so far; where that is None, variables without a row do
     not move.
 
-    What is not a number may have any curvature, 0 too: division raises nothing, and the caller
-    finds what is not finite in the gradient.
+    Curvatures may be NaN or 0: division raises no error, and the caller finds values of the
+    gradient that are not finite.
     """
     n = beta.size
     chunks = (n + _CHUNK - 1) // _CHUNK
@@ -228,10 +228,10 @@ def _move(g, up, down, Ki, Kj, step, lows, highs):
 
 @njit(cache=True, nogil=True, fastmath=_EXACT, error_model="numpy")
 def _gains(g, down, Ki, diagonal, kii, low, tiny, gains, best):
-    """Twice the fall of the objective by a step in i and each j without bounds.
+    """Twice the decrease of the objective by an unbounded step in i and each j.
 
-    ``best`` has the largest of each chunk. The excess of i over itself has to be 0 exactly, so
-    sums are not reordered.
+    ``best`` has the largest of each chunk. The excess of i over itself has to be exactly 0, so sums
+    are not reordered.
     """
     n, chunk = np.uint64(g.size), np.uint64(_CHUNK)
     real = Ki.dtype.type
@@ -250,7 +250,7 @@ def _gains(g, down, Ki, diagonal, kii, low, tiny, gains, best):
 
 @njit(cache=True, nogil=True, inline="always")
 def _place(values, value):
-    """Where the value is; at the end if it is nowhere."""
+    """The place of the value; the length if it does not occur."""
     k = 0
     while k < values.size - 1 and values[k] != value:
         k += 1

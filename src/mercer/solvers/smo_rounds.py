@@ -1,7 +1,7 @@
-"""What happens in a round of a decomposition between the tasks of all threads, compiled.
+"""The compiled parts of a round of decomposition between the tasks of all threads.
 
-On many cores this is most of the time: small operations on arrays, each of which costs Python more
-than the work.
+On many cores these would take most of the time: small array operations, whose overhead in Python
+exceeds the work.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _EXACT = {"nnan", "nsz"}
 def worst(rise, fall, ends, group, among, share, lowest, places, values):
     """The worst violators of each group from both sides, of those among which to look.
 
-    So many from each side at most. They are no longer among the others.
+    At most this many from each side. They are removed from the others.
     """
     chosen = np.empty(2 * ends.shape[0] * share, np.int64)
     count = 0
@@ -49,7 +49,7 @@ def worst(rise, fall, ends, group, among, share, lowest, places, values):
 
 @njit(cache=True, nogil=True)
 def _in_order(values, place):
-    """The number that would be at this place if they were sorted (Hoare's selection)."""
+    """The number at this place in sorted order (Hoare's selection)."""
     numbers = values.copy()
     first, last = 0, numbers.size - 1
     while first < last:
@@ -73,7 +73,7 @@ def _in_order(values, place):
 
 @njit(cache=True, nogil=True, fastmath=_EXACT)
 def _lowest_of_chunks(side, sign, group, t, among, lowest):
-    """The lowest of ``sign * side`` in each chunk, of the variables among which to look."""
+    """The lowest of ``sign * side`` in each chunk, among the candidate variables."""
     n, chunk = np.uint64(side.size), np.uint64(FEW)
     start = np.uint64(0)
     for c in range(lowest.size):
@@ -115,12 +115,12 @@ def gathered(members, g, b, lower, upper, diagonal, group):
 
 @njit(cache=True, nogil=True)
 def moved(members, active, point, b, beta, g, slot, repeats, enough):
-    """Write down where the variables of the working set have got to.
+    """Record the new values of the variables of the working set.
 
-    Returns the places of those that have moved, where they and their slopes were; these variables,
-    first those whose rows are needed once, then those whose rows are to be kept but missing, then
-    the others; their changes; and how many the first and the second are. Rows are kept from so
-    many changes on without one.
+    Returns the places of those that have moved, their old values and slopes; these variables, first
+    those whose rows are needed once, then those whose rows are to be kept but missing, then the
+    others; their changes; and the numbers of the first and the second. Rows are kept after a given
+    number of changes without one.
     """
     places = np.empty(members.size, np.int64)
     ranks = np.empty(members.size, np.int64)
@@ -151,7 +151,7 @@ def moved(members, active, point, b, beta, g, slot, repeats, enough):
 
 @njit(cache=True, nogil=True, error_model="numpy")
 def fall_of(which, before, slopes, b, g, epsilon):
-    """By how much the objective has fallen, from where some variables and slopes were."""
+    """The decrease of the objective, from the old values of some variables and slopes."""
     fall = 0.0
     for r in range(which.size):
         now = b[which[r]]

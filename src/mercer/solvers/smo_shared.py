@@ -1,9 +1,9 @@
-"""What all threads share in a round of a decomposition: its block, and the change of the gradient.
+"""The work of all threads in a round of decomposition: its block, and the gradient.
 
 For K = exp(exponents), both are compiled tasks of a :class:`~mercer.engine.crew.Crew`. A piece of
-the one is a few new rows of the block and their mirror images. A piece of the other is some
-entries of the gradient, and what is missing there of the rows that are kept. The pieces depend
-on the problem alone, so that results do not depend on the number of threads.
+the first is a few new rows of the block and their mirror images. A piece of the second is some
+entries of the gradient, and the missing entries there of the rows that are kept. Pieces depend on
+the problem alone, so results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _TASK, _COLUMNS, _WIDTH, _ROWS, _MISSING, _KEPT = range(FREE, FREE + 6)
 
 @by_type
 def _exponents(left, right, unit, space, count, out):
-    """What K is the exponential of, without taking memory for it."""
+    """The exponents of K, without storing them."""
     from numba import types
 
     def of_bits(left, right, unit, space, count, out):
@@ -59,7 +59,7 @@ def _work(
     control, member, left, right, inside, unit, weights, slots, memory, out, places, rank, block,
     space, values, total, words, count,
 ):  # fmt: skip
-    """The task that ``control`` describes, which member 0 begins, or one after the other."""
+    """The task described by ``control``, started by member 0, or its pieces one after the other."""
     known = np.int64(0)
     while True:
         if member == 0:
@@ -90,7 +90,7 @@ def _work(
 
 @njit(cache=True, nogil=True)
 def _enter(new, members, active, sample, left, right, rows, inside, places, rank):
-    """What :func:`_fill` needs to know of new members, at these places among all."""
+    """The arguments of :func:`_fill` for new members at these places."""
     for k in range(members.size):
         rank[k] = -1
     for r in range(new.size):
@@ -205,7 +205,7 @@ class SharedWork:
         self.crew, self.own = Crew(self._work, hands(workers)), self._space()
 
     def _space(self) -> tuple[np.ndarray, ...]:
-        """What a thread needs for itself."""
+        """The private workspace of a thread."""
         return (
             _aligned(_DEEP * _TILE, np.float32), _aligned(_TILE, np.float32),
             _aligned(_TILE, np.float64), _aligned(_TILE * self.left.shape[1], np.uint32),
@@ -224,7 +224,7 @@ class SharedWork:
         self.crew.share(pieces, entries // _EACH, *about)
 
     def activate(self, active: np.ndarray) -> None:
-        """Work on these variables from now on."""
+        """Make these variables active."""
         _copy(self.factors.right, self.sample[active], self.right)
 
     def fill(self, working: WorkingSet, new: np.ndarray) -> None:
@@ -253,7 +253,7 @@ class SharedWork:
         """g += weights @ K[variables].
 
         Rows of the first ``once`` variables are not kept; those of the others are, in these slots,
-        where the first ``missing`` are yet to be computed.
+        and the first ``missing`` of these still have to be computed.
         """
         step = _DEEP * max(1, _AT_ONCE // (_DEEP * len(g)))
         while once > step:

@@ -1,7 +1,7 @@
 """Small problems with a Gaussian kernel, from rows to solution in one compiled call.
 
 A multiclass problem has hundreds of small two-class problems, each of which needs few kernel rows
-and few steps: what costs there is going back and forth between Python and compiled code.
+and few steps: most of the cost is the calls between Python and compiled code.
 """
 
 from __future__ import annotations

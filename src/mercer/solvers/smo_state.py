@@ -1,8 +1,8 @@
-"""Where a decomposition solver is: its point, the gradient there, and whether to trust that.
+"""The state of a decomposition solver: its point, the gradient there, and its accuracy.
 
-The gradient is kept up from step to step, by rows that may be rounded to single precision. It is
-probed in double precision, and computed anew where rounding has cost too much; each time that
-happens, it is checked that there was progress.
+The gradient is updated from step to step, by rows that may be rounded to single precision. It is
+checked in double precision, and recomputed if rounding has cost too much; each time that happens,
+progress is checked as well.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from .smo_rounds import FEW
 from .smo_shared import SharedWork
 from .working_set import SMALLEST, WorkingSet
 
-_DIRECT = 2500  # active variables up to which no block is put together
-IDLE = 10  # rounds without progress after which the gradient is computed anew, or the end reached
-_ANEW = 30  # times that an inaccurate gradient is computed anew at most
-_PROBES = 64  # entries of the gradient that are computed anew to see whether it is accurate
-_SUMS = 1e-12  # rounding of the objective, as a part of the sum of all its terms in size
-_PROGRESS = 0.9  # a violation has fallen if it is below this part of the lowest one before
+_DIRECT = 2500  # up to this many active variables no block is assembled
+IDLE = 10  # rounds without progress before the gradient is recomputed, or the solver stops
+_ANEW = 30  # maximum number of times that an inaccurate gradient is recomputed
+_PROBES = 64  # recomputed entries that decide whether the gradient is accurate
+_SUMS = 1e-12  # rounding of the objective, relative to the sum of absolute values of its terms
+_PROGRESS = 0.9  # a violation has decreased if it is below this part of the lowest one so far
 
 _ROUNDED = ": no step makes a difference beyond rounding; raise tol, lower C, or scale the data."
 INACCURATE = (
@@ -58,7 +58,7 @@ class _Audit:
 
 
 class State:
-    """A point, the variables that are worked on, and their gradient.
+    """A point, the active variables, and their gradient.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ class State:
         self.stuck, self.inaccurate = "", 0  # why there is no going on, if so; wrong gradients
 
     def _activate(self, active: np.ndarray, g: np.ndarray) -> None:
-        """Work on these variables from now on, whose gradient is g."""
+        """Make these variables active, with the gradient g."""
         p = self.problem
         self.active, self.g = active, g
         self.direct = len(active) <= _DIRECT
@@ -138,7 +138,7 @@ class State:
         return product(of, support, self.beta[support]) - self.problem.target[of]
 
     def _gradient_aside(self, aside: np.ndarray) -> np.ndarray:
-        """The gradient of variables set aside: what it was then, and what has changed since."""
+        """The gradient of variables set aside: the old one, and the changes since."""
         beta, g = self.whole
         changed = np.flatnonzero(self.beta != beta)
         if len(changed) > np.count_nonzero(self.beta):
@@ -147,7 +147,7 @@ class State:
         return g[aside] + self.K.rough_product(aside, changed, change)
 
     def _settled(self, idle: int) -> bool:
-        """May the solver stop? If not, the gradient has been computed anew."""
+        """May the solver stop? If not, the gradient has been recomputed."""
         n = len(self.beta)
         if len(self.active) < n:
             aside = np.setdiff1d(np.arange(n), self.active, assume_unique=True)
@@ -166,18 +166,18 @@ class State:
         return False
 
     def _surely_accurate(self, allowed: float) -> bool:
-        """Are rows and steps rounded by so little that the gradient need not be probed?"""
+        """Are rows and steps so accurate that the gradient need not be checked?"""
         # rounding errors are as good as random: that of the sum is about error * ||beta||
         rows = 0.0 if self.K.dtype == np.float64 else self.K.error * np.linalg.norm(self.beta)
         return bool(4 * (rows + np.sqrt(self.steps) * self._rounding()) <= allowed)
 
     def _rounding(self) -> float:
-        """Of an entry of the gradient when it is computed, or changed by a step."""
+        """The rounding error of a gradient entry when computed, or changed by a step."""
         largest = float(np.abs(self.K.diagonal).max(initial=0.0))
         return float(np.finfo(np.float64).eps * largest * np.abs(self.beta).sum())
 
     def _accurate(self, allowed: float) -> bool:
-        """Is the gradient, as it was kept up, what it should be? If need be, some are tried."""
+        """Is the updated gradient accurate? If necessary, some entries are recomputed."""
         if self._surely_accurate(allowed):
             return True
         n = len(self.g)
@@ -187,9 +187,9 @@ class State:
         return float(np.abs(errors).max()) <= max(allowed, 4 * self._rounding())
 
     def _audit(self, suspicion: str) -> None:
-        """The gradient of all variables computed anew, and with it whether there was progress.
+        """Recompute the gradient of all variables, and check progress.
 
-        If there was none, the solver is stuck, and ``suspicion`` says why.
+        Without progress the solver is stuck, and ``suspicion`` says why.
         """
         n = len(self.beta)
         if len(self.active) < n:
@@ -207,7 +207,7 @@ class State:
             self._activate(np.arange(n), self._gradient(np.arange(n), self.K.product))
 
     def _state(self) -> _Audit:
-        """Where the solver is, for a gradient of all variables that was computed."""
+        """The state of the solver, for a recomputed gradient of all variables."""
         quadratic = self.beta * (self.g - self.problem.target) / 2
         linear = self.epsilon * np.abs(self.beta)
         rounding = _SUMS * float(np.sum(np.abs(quadratic) + linear))

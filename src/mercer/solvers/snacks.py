@@ -62,7 +62,7 @@ def solve_snacks(
     max_iter : int, optional
         Most visits of samples; by default 200 for each.
     watch : Watch, optional
-        Told the duality gap after each stage.
+        Called with the duality gap after each stage.
     """
     begin, n = time.perf_counter(), len(problem)
     rows, rng = FeatureRows.of(phi, workers), np.random.default_rng(seed)

@@ -9,7 +9,7 @@ solution of the problem of these samples alone. Scores are recomputed wherever t
 step of conjugate gradients is one pass, and so are the losses at several step lengths with the
 gradient at the first of them. Several problems on the same samples share all passes.
 
-The corners of a loss are rounded, by less and less, until that costs less than is asked for
+The corners of a loss are rounded, by less and less, until the cost is within the tolerance
 (:mod:`mercer.solvers.corners`).
 
 References: Marteau-Ferey, Bach & Rudi, *Globally convergent Newton methods for ill-conditioned
@@ -60,8 +60,8 @@ def solve_streamed(
     Parameters
     ----------
     phi : StreamedPhi
-        The features, beside targets and weights: one column of targets for each problem, or one
-        for all, or codes of classes.
+        The features, with targets and weights: one column of targets for each problem, or one for
+        all, or codes of classes.
     losses : list of Loss
         One for each problem, or one for all.
     alpha : float
@@ -78,7 +78,7 @@ def solve_streamed(
     limit : float
         Bytes that may be used.
     watch : Watch, optional
-        What goes on beside.
+        Monitoring of the solver.
     start : array of shape (M, t), optional
         Coefficients to begin with, such as those of another penalty.
 
@@ -157,7 +157,7 @@ class Search:
     most : int
         The most Newton steps.
     watch : Watch
-        What goes on beside.
+        Monitoring of the solver.
     """
 
     def __init__(
@@ -168,7 +168,7 @@ class Search:
     def smooth(
         self, task: Task, V: np.ndarray, known: np.ndarray, goal: float, n_iter: int, few: bool
     ) -> Found:
-        """A smooth task, from the solution of the few samples if that is asked for."""
+        """A smooth task, optionally starting from the solution for the few samples."""
         if few:
             V = self._alone(task, V, known, max(goal, _FEW))
         whole = Minimiser(self.phi, self.some, task, self.alpha, known)
@@ -192,7 +192,7 @@ class Search:
         return self._found(whole, V, tol, n_iter, Path(task.width, tol))  # type: ignore[arg-type]
 
     def _alone(self, task: Task, V: np.ndarray, known: np.ndarray, goal: float) -> np.ndarray:
-        """What the few samples would give, if they are not all."""
+        """The solution for the few samples, if these are not all."""
         share = self.some.n / self.phi.n
         if share == 1:
             return V
@@ -203,7 +203,7 @@ class Search:
     def _found(
         self, whole: Minimiser, V: np.ndarray, tol: float, n_iter: int, path: Path | None = None
     ) -> Found:
-        """In ever higher precision, until a pass in double precision finds it good enough."""
+        """Solve in increasing precision until a pass in double precision confirms it."""
         for dtype in PRECISIONS:
             whole.dtype = dtype
             state = whole.run(V, 0.5 * tol, self.most, self.watch, n_iter, path)

@@ -149,7 +149,7 @@ class Task:
 
 
 def weight_of(chunk: Chunk) -> np.ndarray:
-    """The weights of samples, 1 if there are none."""
+    """The weights of samples; 1 by default."""
     return np.ones(len(chunk)) if chunk.weight is None else chunk.weight
 
 

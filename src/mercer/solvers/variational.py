@@ -8,10 +8,10 @@ the evidence of y is at least
 
 .. math:: \log N(y \mid 0, Q + D) - \tfrac12 \operatorname{tr} D^{-1}(K - Q),
 
-an equation if the landmarks are all samples. The second term is what landmarks do not see: it keeps
-a search from calling that noise, so more landmarks are always better. The best distribution of the
-values at the landmarks is known in closed form; f at x then has the mean k(x, Z) L^-T B^-1 h and
-the variance k(x, x) - a'(I - B^-1)a with a = L^-1 k(Z, x).
+an equation if the landmarks are all samples. The second term is the variance that landmarks miss:
+it prevents a search from treating it as noise, so more landmarks are always better. The best
+distribution of the values at the landmarks is known in closed form; f at x then has the mean k(x,
+Z) L^-T B^-1 h and the variance k(x, x) - a'(I - B^-1)a with a = L^-1 k(Z, x).
 
 Samples are read in strips, each of which needs memory for its own values only; n M^2 operations.
 
@@ -128,7 +128,7 @@ class Bound:
     coef : ndarray of shape (M, t)
         The mean of f is k(x, Z) coef.
     felt : ndarray of shape (n,)
-        The noise that samples are seen with, beside what landmarks say: D itself.
+        The noise of samples in addition to what landmarks explain: D itself.
     """
 
     approximates = True  # is what landmarks do not see charged for?

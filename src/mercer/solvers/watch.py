@@ -1,4 +1,4 @@
-"""What goes on beside the iterations of a solver: progress, callbacks, checkpoints, stopping."""
+"""Monitoring of the iterations of a solver: progress, callbacks, checkpoints, stopping."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Step(NamedTuple):
     left : float
         Estimated seconds left, from how fast the error decreases; infinite if it does not.
     state : dict
-        Arrays from which the solver could go on, among them the coefficients; not copies.
+        Arrays from which the solver could continue, among them the coefficients; not copies.
     held_out : float
         The error on held-out samples; not a number without such.
     """
@@ -60,7 +60,7 @@ class Watch:
         Called with a :class:`Step`; the solver stops if it returns True.
     checkpoint : path, optional
         A file in which the state is kept, written once a minute at most and when the solver is
-        interrupted. A solver that finds a state of the same problem there goes on from it. It is
+        interrupted. A solver that finds a state of the same problem there resumes from it. It is
         removed when the solver ends.
     verbose : bool
         A progress bar, with the time left.
@@ -115,8 +115,8 @@ class Watch:
     def resume(self, *problem: Any) -> tuple[int, State] | None:
         """Iterations and state of an earlier run on the same problem, if there is a checkpoint.
 
-        ``problem`` is what it is told by: arrays, numbers and strings. A file about another one
-        is rejected: it may be somebody's work of hours.
+        ``problem`` identifies it: arrays, numbers and strings. A file of another problem is
+        rejected, not overwritten: it may hold hours of work.
         """
         if self.checkpoint is None:
             return None
@@ -141,7 +141,7 @@ class Watch:
         return n_iter, state
 
     def __call__(self, n_iter: int, error: float, goal: float, state: State) -> bool:
-        """Look at an iteration; True if the solver is to stop."""
+        """Process an iteration; True if the solver is to stop."""
         now = time.monotonic()
         self._last = n_iter, state
         score = float("nan") if self.validation is None else float(self.validation(state))

@@ -9,22 +9,22 @@ from ..gram.tiles import run, slices
 from .smo_loops import mirror, refill
 
 _FIRST = 64  # variables of the first round
-_QUICKLY = 1024  # to which their number doubles round by round
-_SLOWLY = 16  # by which it grows in each round from there
+_QUICKLY = 1024  # up to here the number doubles in each round
+_SLOWLY = 16  # then it grows by this many in each round
 _LARGEST = 4096
 SMALLEST = 64  # however small the cache
-_RENEWED = 3  # one variable in so many is replaced in a round
-_FEW_FEATURES = 128  # up to which the block is sooner computed than gathered
-_LEAST, _PIECES = 32, 12  # new rows that are a job, at least; jobs at most
+_RENEWED = 3  # one in this many variables is replaced in a round
+_FEW_FEATURES = 128  # up to this many, computing the block is faster than gathering it
+_LEAST, _PIECES = 32, 12  # minimum of new rows in a job; maximum of jobs
 _SHARED = 100_000  # entries of the block worth a second thread
 
 
 class WorkingSet:
     """Some of the active variables, and K between them.
 
-    It grows from round to round, quickly at first, as few rows are computed before it is known
-    which ones matter; and slowly as long as it takes, since what thousands of variables settle
-    among themselves is not undone by the next ones.
+    It grows from round to round: quickly at first, so that few rows are computed before it is known
+    which ones matter, and slowly from then on, since what is solved among thousands of variables is
+    not undone by the next ones.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ class WorkingSet:
     computed : bool
         Are its entries computed, not gathered from kernel rows?
     size, most : int
-        How many members there should be now, and can be.
+        The current target and the maximum number of members.
     """
 
     def __init__(self, K: RowGram, rows: float, workers: int | None) -> None:
@@ -56,7 +56,7 @@ class WorkingSet:
         self.size = min(_FIRST, self.most)
 
     def restart(self, active: np.ndarray) -> None:
-        """Begin again, without members, among these variables."""
+        """Start again without members, among these variables."""
         self.active = active
         self.members = np.empty(0, np.int64)
         self.entered = np.empty(0, np.int64)  # the number of the renewal in which they came in
@@ -64,7 +64,7 @@ class WorkingSet:
         self.block = np.empty((0, 0), self.K.dtype)
 
     def grow(self) -> None:
-        """Be larger in the next round."""
+        """Enlarge the working set for the next round."""
         larger = min(2 * self.size, _QUICKLY) if self.size < _QUICKLY else self.size + _SLOWLY
         self.size = min(larger, self.most)
 
@@ -74,7 +74,7 @@ class WorkingSet:
         return max(self.size - len(self.members), self.size // _RENEWED)
 
     def renew(self, new: np.ndarray) -> np.ndarray:
-        """Put new variables in, for the oldest if it is full; their places in the block."""
+        """Add new variables, in place of the oldest ones if it is full; returns their places."""
         self.renewals += 1
         room = self.size - len(self.members)
         oldest = np.argsort(self.entered, kind="stable")[: max(0, len(new) - room)]
@@ -85,7 +85,7 @@ class WorkingSet:
         return places
 
     def refill(self, places: np.ndarray, rows: np.ndarray, slots: np.ndarray) -> None:
-        """Bring the block up to date at these places.
+        """Update the block at these places.
 
         Its entries are scattered over the kernel rows: those of the members are ``rows[slots]``.
         """
@@ -107,7 +107,7 @@ class WorkingSet:
             run(part, pieces, self.workers if len(places) * m > _SHARED else 1)
 
     def make_room(self, size: int) -> None:
-        """Room in the block for so many members."""
+        """Make room in the block for this many members."""
         if size <= len(self.block):
             return
         room = min(self.most, max(size * 5 // 4, _QUICKLY))

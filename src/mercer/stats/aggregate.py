@@ -121,7 +121,7 @@ class Combined(NamedTuple):
     values : ndarray of shape (c,)
         The combined statistic of each labelling.
     scores : ndarray of shape (kernels, c)
-        What it is the maximum of.
+        The scores of which it is the maximum.
     exceeding : ndarray of shape (c - 1,)
         Which of the other labellings have at least the value of the first, up to rounding.
     """
@@ -151,8 +151,8 @@ def combine(
     largest, whichever labelling it belongs to: that of a clear difference lies so far out that it
     would make them its own.
 
-    A narrow kernel sees what a wide one sees as well, and that is noise where the difference is on
-    a fine scale. So a kernel may have a second score, that of
+    A narrow kernel also sees what a wide one sees, which is noise if the difference is on a fine
+    scale. So a kernel may have a second score, that of
 
     .. math:: z_k - \sum_w \beta_{kw} z_w, \qquad z = \frac{T - m}s,
 
@@ -160,8 +160,8 @@ def combine(
     regression over the permutations. Of both scores, the second one less 1/2, the larger one
     counts. The half is a prior: what wide kernels see, as a difference of means, is more usual.
 
-    A spread s of less than ten times what rounding does to T is none, and counts as ten times that:
-    noise divided by noise would be as large as any other score.
+    A spread s below ten times the rounding error of T is replaced by that: otherwise noise divided
+    by noise would be as large as any other score.
 
     Parameters
     ----------
@@ -218,7 +218,7 @@ def judged(
     statistics, wider, tolerance
         As in :func:`combine`.
     name : str
-        What the statistic of a single kernel is called.
+        The name of the statistic of a single kernel.
     kernels : list, optional
         The kernels of the rows; None if one was given, and its own statistic counts.
     """
@@ -287,8 +287,8 @@ def _beyond(
 ) -> Iterator[tuple[int, np.ndarray, float]]:
     """What is left of rows after regression on those of wider kernels: number, rest, its rounding.
 
-    The labelling with the largest value of all has no say in the regression. Nothing is left of
-    rows that are nearly the same.
+    The labelling with the largest value is left out of the regression. Nothing is left of rows that
+    are nearly the same.
     """
     peaks = Z.max(axis=0)
     kept = peaks < peaks.max()

@@ -65,7 +65,7 @@ def arrange(units: Units, least: int, rng: np.random.Generator) -> Arrangement |
     units : Units
         What is exchanged. If units belong to several classes, there may be no arrangement.
     least : int
-        The number of permutations wanted.
+        The requested number of permutations.
     rng : Generator
         Used to draw the arrangement.
 
@@ -126,7 +126,7 @@ def _totient(m: int) -> int:
 
 
 def _multipliers(m: int, least: int) -> np.ndarray | None:
-    """The smallest group found, by adding generators, of at least so many units modulo m."""
+    """The smallest group found, by adding generators, of at least this many units modulo m."""
     units = [a for a in range(1, m) if gcd(a, m) == 1] if least > 1 else [1]
     if len(units) < least:
         return None

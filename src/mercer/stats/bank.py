@@ -25,7 +25,7 @@ UnitSums = Callable[[slice, slice, np.ndarray, np.ndarray, np.ndarray, np.ndarra
 
 
 class Bank:
-    """Tiles of several kernels of one sample, in the precision that statistics of them need.
+    """Tiles of several kernels of one sample, in the precision that their statistics need.
 
     Kernels whose formulas have a distance in common form a family: the distance of a tile is
     computed once. Distances are in the precision of the data; kernel values are in single
@@ -125,11 +125,11 @@ class Bank:
         return all_tiles
 
     def unit_sums(self) -> UnitSums:
-        """A function that adds up the tiles of all kernels over units of rows and columns.
+        """A function that sums the tiles of all kernels over units of rows and columns.
 
-        Its arguments are rows and columns, where the units among them begin and the last one ends,
-        and what is added to: sums of shape (kernels, units, units), and of squares (kernels,). What
-        is on the diagonal of K does not count.
+        Its arguments are rows and columns, the starts of the units among them and the end of the
+        last one, and accumulators: sums of shape (kernels, units, units), and sums of squares
+        (kernels,). The diagonal of K is left out.
         """
         compiled = len(self) * self.n**2 >= COMPILED
         parts = [family.unit_sums(self._precise(family), compiled) for family in self.families]
@@ -162,7 +162,7 @@ class Bank:
 
 
 class _Alone:
-    """A kernel of which no formula is known."""
+    """A kernel without a formula."""
 
     def __init__(self, place: int, kernel: Kernel, X: Data, scale: float) -> None:
         self.place, self.kernel, self.X, self.scale = place, kernel, X, scale
@@ -251,7 +251,7 @@ class _Stated:
 
 
 def _added_up(tiles: Tiles, compiled: bool) -> UnitSums:
-    """Sums over units of tiles, each of which is there."""
+    """Sums over units of tiles that are stored."""
     total: Callable[..., None] = _total
     if compiled:
         from .sum_loops import unit_sums as total
@@ -275,7 +275,7 @@ def _total(
     T: np.ndarray, rows: np.ndarray, cols: np.ndarray, diagonal: bool,
     sums: np.ndarray, squares: np.ndarray,
 ) -> None:  # fmt: skip
-    """What :func:`~.sum_loops.unit_sums` does, not compiled."""
+    """As :func:`~.sum_loops.unit_sums`, not compiled."""
     if diagonal:
         np.fill_diagonal(T, 0)
     squares += np.vdot(T, T)
@@ -314,7 +314,7 @@ def _in_units(T: np.ndarray, scale: float) -> np.ndarray:
 
 
 def _scale_of(kernel: Kernel, X: Data, formula: Formula | None) -> float:
-    """The unit of a kernel; a function of a distance is nowhere larger than at 0."""
+    """The unit of a kernel; a function of a distance is largest at 0."""
     if isinstance(formula, Atom) and formula.metric != INNER:
         return unit_of(abs(formula.diag()), kernel)
     return scale_of(kernel, X)
@@ -323,7 +323,8 @@ def _scale_of(kernel: Kernel, X: Data, formula: Formula | None) -> float:
 def scale_of(kernel: Kernel, X: Data) -> float:
     """The unit of the values of a kernel on some samples, from those on the diagonal.
 
-    No other value of a positive definite kernel is larger. Of others, some are looked at.
+    No other value of a positive definite kernel is larger. For other kernels, some values are
+    checked.
     """
     with np.errstate(over="ignore", invalid="ignore"):
         largest = float(np.max(np.abs(kernel.diag(X)), initial=0.0))
@@ -334,7 +335,7 @@ def scale_of(kernel: Kernel, X: Data) -> float:
 
 
 def unit_of(largest: float, kernel: Kernel) -> float:
-    """1, or a power of two where the largest number is far from 1; refuses what is not finite."""
+    """1, or a power of two if the largest number is far from 1; an error if it is not finite."""
     if not np.isfinite(largest):
         raise not_finite(repr(kernel))
     ordinary = largest == 0 or 1 / _ORDINARY < largest < _ORDINARY
@@ -342,7 +343,7 @@ def unit_of(largest: float, kernel: Kernel) -> float:
 
 
 def not_finite(what: str) -> ValueError:
-    """The error of a test whose kernel values are too large for numbers."""
+    """The error of a test whose kernel values overflow."""
     return ValueError(
         f"{what} has values on these samples that are not finite numbers, so there is nothing to "
         f"compare; use its .normalize(), or bring the data to a smaller scale."

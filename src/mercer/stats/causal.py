@@ -161,7 +161,7 @@ def _variables(data: Data, names: Any) -> tuple[list[np.ndarray], list[str]]:
 
 
 def _column(values: Any, name: str) -> np.ndarray:
-    """A column of numbers or labels; a label that is missing is none."""
+    """A column of numbers or labels; a missing label belongs to no class."""
     if isinstance(values, list) and any(map(is_gap, values)):
         raise _missing(name)
     return np.asarray(values)
@@ -187,7 +187,7 @@ def _numbers(column: np.ndarray, name: str) -> np.ndarray:
 def _round(near: np.ndarray, size: int) -> list[tuple[tuple[int, ...], list[tuple[int, int]]]]:
     """All sets of this size that a round conditions on, each with the pairs that it is tried on.
 
-    What a set leaves of variables is learned once for all of its pairs.
+    Residuals given a conditioning set are learned once for all of its pairs.
     """
     found: dict[tuple[int, ...], list[tuple[int, int]]] = {}
     for i, j in combinations(range(len(near)), 2):

@@ -37,7 +37,7 @@ _PROBE = 2000  # samples that parameters of kernels are found from
 class Bins:
     """Bins of equal size of the samples 0..n-1, spread by i -> a i + b modulo n.
 
-    What is left over is a smaller bin, the last one.
+    The remainder is a smaller bin, the last one.
     """
 
     n: int

@@ -258,7 +258,7 @@ def _draws(
 
 
 def _root(C: np.ndarray) -> np.ndarray:
-    """R with R R' = C, of as many columns as count."""
+    """R with R R' = C, with the columns that matter."""
     s, V = np.linalg.eigh(C)
     real = s > _NOTHING * max(float(s[-1]), 0.0)
     return V[:, real] * np.sqrt(s[real])

@@ -1,4 +1,4 @@
-"""Two samples are different if somebody can tell them apart: tests by any classifier."""
+"""Two samples differ if a classifier can distinguish them: tests with any classifier."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _ROUNDING = 1e-9  # of a share of pairs
 
 @dataclass
 class _Part:
-    """What a classifier says of a part of the data that it has not seen."""
+    """Predictions of a classifier for a part of the data that it was not fitted to."""
 
     auc: float
     accuracy: float
@@ -72,7 +72,7 @@ def classifier_test(
     rng : None, int or Generator
         The source of randomness.
     plan : Plan, optional
-        Memory and threads to use, and how K is stored is up to the model.
+        Memory and threads to use; how K is stored is up to the model.
 
     Returns
     -------
@@ -149,7 +149,7 @@ def classifier_test(
 
 
 def _rows(data: Data) -> Data:
-    """Points on the line as rows of one number, which classifiers want; all else as it is."""
+    """Points on the line as rows of one number, as classifiers require; all else as it is."""
     if is_frame(data) or sp.issparse(data):
         return data
     first = data.iloc[0] if hasattr(data, "iloc") else data[0]

@@ -300,9 +300,9 @@ def _local(
     rng: np.random.Generator,
     plan: Plan | None,
 ) -> TestResult:
-    """Residuals, or data with a kernel of their own, permuted among neighbours in Z.
+    """Residuals, or data with their own kernel, permuted among neighbours in Z.
 
-    Residuals of a discrete variable tell what z is: it is permuted itself.
+    Residuals of a discrete variable reveal z, so the variable itself is permuted.
     """
     labels = cells(given)
     data: list[Any] = list(joint.data[:2])

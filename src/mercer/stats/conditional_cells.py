@@ -100,7 +100,7 @@ def within(X: Data, labels: np.ndarray) -> np.ndarray:
 def pooled_and_apart(
     t: np.ndarray, labels: np.ndarray, apart: bool
 ) -> tuple[np.ndarray, list[Kernel]]:
-    """Columns beside the labels of cells, and kernels on them.
+    """Columns in addition to the labels of cells, and kernels on them.
 
     Those of :func:`dependence_grid`, and the widest of them once more; if ``apart``, as a kernel
     within cells only, which sees dependence that is different in different cells.

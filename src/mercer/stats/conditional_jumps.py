@@ -1,4 +1,4 @@
-"""Jumps of a function of Z, as columns 1[z > c] beside a kernel, without a penalty.
+"""Jumps of a function of Z, as unpenalised columns 1[z > c] in addition to a kernel.
 
 Smooth kernels blur a jump, and errors that two regressions make at the same place look like
 dependence. A column that jumps there has no such error, and of all places to jump the best is found
@@ -33,7 +33,7 @@ def columns_of(Z: np.ndarray, jumps: Sequence[Jump]) -> np.ndarray:
 
 
 def without(G: np.ndarray, S: np.ndarray) -> np.ndarray:
-    """(K + alpha I)^-1 with columns S beside the kernel, from that without."""
+    """(K + alpha I)^-1 with additional columns S, from that without."""
     if not S.shape[1]:
         return G
     U = G @ S
@@ -43,7 +43,7 @@ def without(G: np.ndarray, S: np.ndarray) -> np.ndarray:
 def best_jump(
     inverses: Iterable[np.ndarray], Z: np.ndarray, Y: np.ndarray, jumps: Sequence[Jump]
 ) -> tuple[float, Jump | None]:
-    """The jump with the least sum of squared leave-one-out residuals, beside some jumps.
+    """The jump with the least sum of squared leave-one-out residuals, given other jumps.
 
     Parameters
     ----------

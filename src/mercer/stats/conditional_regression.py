@@ -193,7 +193,7 @@ class Condition:
         return Choice(kernel, float(self.penalties[max(0, place - _SMALLER)]), r2, jumps)
 
     def _with_jumps(self, Y: np.ndarray, losses: np.ndarray) -> tuple[tuple[Jump, ...], np.ndarray]:
-        """Jumps that are worth it, and losses of all kernels and penalties beside them.
+        """Jumps that pay, and the losses of all kernels and penalties with them.
 
         One jump of several does not always help, so the search goes on while the few kernels it
         is made with gain, and in the end all of them together have to be worth it.
@@ -253,7 +253,7 @@ class _Spectrum:
     def losses(self, Y: np.ndarray, S: np.ndarray | None = None) -> np.ndarray:
         """Sums of squared leave-one-out residuals, shape (penalties, outputs).
 
-        ``S`` are columns beside the kernel, without a penalty.
+        ``S`` are additional columns without a penalty.
         """
         c, diagonals = self._times(Y), self.diagonals
         if S is not None:
@@ -316,7 +316,7 @@ def _standardized(Z: Data) -> np.ndarray:
 
 
 def numbers(X: Data) -> np.ndarray:
-    """Data without a kernel of their own as a dense (n, d) array."""
+    """Data without their own kernel as a dense (n, d) array."""
     try:
         V: Any = as_vectors(X, "the default kernel")
     except DomainError as error:

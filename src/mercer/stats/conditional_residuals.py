@@ -32,7 +32,7 @@ _UNCERTAIN = 0.7  # ... and the share of residuals that is the error of their re
 
 
 class View(NamedTuple):
-    """A kernel matrix of residuals, and what is expected of it if they are those of pure noise."""
+    """A kernel matrix of residuals, and its expectation for pure noise."""
 
     gram: np.ndarray
     expected: np.ndarray
@@ -48,7 +48,7 @@ class Left:
     Their products are one view (the generalised covariance measure), a Gaussian kernel the other;
     of its features the regression on Z is removed in turn.
 
-    Of data with a kernel of their own, the features are regressed on Z.
+    For data with their own kernel, the features are regressed on Z.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from .variables import Variables
 
 
 class Given:
-    """Numbers Z, and what regressions on it leave of each variable that is asked for.
+    """Numbers Z, and the residuals of requested variables after regression on Z.
 
     The results are those of :func:`conditional_independence_test` with its default kernels.
 
@@ -80,7 +80,7 @@ class Given:
 def kernel_tests(
     variables: list[np.ndarray], n_permutations: int, rng: np.random.Generator, plan: Plan | None
 ) -> Any:
-    """A function of i, j and the places of Z: p-values. The last Z that was asked for is kept."""
+    """A function of i, j and the places of Z: p-values. The last requested Z is kept."""
     last: list[tuple[tuple[int, ...], Given]] = []
 
     def ask(i: int, j: int, places: tuple[int, ...]) -> float:

@@ -315,6 +315,6 @@ def distance_correlation(
 
 
 def _distances(X: Data, Y: Data, exponent: float) -> list[Distance]:
-    """Kernels with a base point amid the data, where nothing cancels."""
+    """Kernels with a base point in the middle of the data, so that nothing cancels."""
     centres = [as_vectors(Z, "distance_covariance").mean(axis=0) for Z in (X, Y)]
     return [Distance(exponent, np.asarray(z, dtype=float).ravel()) for z in centres]

@@ -187,7 +187,7 @@ class _Landmarks:
 
 
 def _pieces(count: np.ndarray, device: str) -> tuple[Any, Any]:
-    """Units of so many samples in a row, cut up: the sizes of pieces, and how many make a unit."""
+    """Units of consecutive samples in pieces: the sizes of pieces, and how many make a unit."""
     pieces = -(-count // _PIECE)
     size, last, some = np.full(pieces.sum(), _PIECE), np.cumsum(pieces) - 1, count > 0
     size[last[some]] = (count - (pieces - 1) * _PIECE)[some]

@@ -295,7 +295,7 @@ def _permuted(
     verbose: bool,
     plan: Plan | None,
 ) -> TestResult:
-    """The test of a statistic of one's own."""
+    """The test with a user-defined statistic."""
     units.check_movable()
     found = permuted(problem, lambda count: units.positions(count, rng), stop_after, verbose)
     return resampled(
@@ -318,7 +318,7 @@ def _without_permutations(
     rng: np.random.Generator,
     plan: Plan | None,
 ) -> TestResult | str:
-    """The test with a distribution other than that of permutations; a note where it strays."""
+    """The test with a null distribution other than permutations, or a note why not."""
     kernels, estimator = problem.kernels, problem.estimator
     if isinstance(null, str):
         for place, (kernel, X) in enumerate(zip(kernels, problem.data, strict=True)):

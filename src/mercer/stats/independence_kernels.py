@@ -36,7 +36,7 @@ def rank_of(
     n_permutations: int,
     memory: float,
 ) -> int | None:
-    """How many landmarks stand for the data; None for an exact computation."""
+    """The number of landmarks; None for an exact computation."""
     n = joint.n
     pairs = zip(candidates, joint.data, strict=True)
     infinite = sum(not dense_features(k, X) for kernels, X in pairs for k in kernels)
@@ -57,7 +57,7 @@ def rank_of(
 def approximated(
     candidates: list[list[Kernel]], joint: Variables, rank: int | None, rng: np.random.Generator
 ) -> tuple[list[list[Kernel]], tuple[str, ...]]:
-    """The kernels as landmarks see them, and a note that says so."""
+    """The kernels approximated by landmarks, with a note."""
     if rank is None:
         return candidates, ()
     note = (
@@ -72,7 +72,7 @@ def approximated(
 
 
 def blind_spots(candidates: Sequence[Sequence[Kernel]]) -> tuple[str, ...]:
-    """What no kernel of a test can see, in words."""
+    """What no kernel of a test can detect, in words."""
     words = "forms of dependence", "only how its {} depend on the other"
     return tuple(
         f"variable {place}: {note}"

@@ -1,9 +1,9 @@
 """COCO, the largest canonical correlation and NOCCO under permutations, from factors.
 
 Each of them is a norm of A'B, where A and B hold one row per observation and depend on one variable
-each: the principal components of its features, weighted in a way of their own. They are computed
-once. A permutation of one variable rearranges the rows of B, so it costs one product of an r x n
-and an n x r matrix, and its norm.
+each: the principal components of its features, with weights that depend on the measure. They are
+computed once. A permutation of one variable rearranges the rows of B, so it costs one product of an
+r x n and an n x r matrix, and its norm.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ def check_regularization(measure: str, regularization: Any) -> float:
 
 
 def _factor(kernel: Kernel, X: Data, most: int) -> tuple[np.ndarray, float]:
-    """G of at most so many columns with K close to G G', and the share of the trace it leaves."""
+    """G with at most this many columns and K close to G G'; the share of the trace it misses."""
     if is_constant(kernel, X):
         return np.empty((length(X), 0)), 0.0
     gram = kernel.gram(in_double(X), LEAN)

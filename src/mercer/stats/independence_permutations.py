@@ -238,5 +238,5 @@ def _rounding(matrices: list[_Matrix]) -> float:
 
 
 def _pairs(n: int, biased: bool) -> float:
-    """What sums over pairs are divided by."""
+    """The divisor of sums over pairs."""
     return float(n**2 if biased else n * (n - 3))

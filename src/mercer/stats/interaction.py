@@ -150,8 +150,8 @@ def interaction_test(
         pvalue_interval=pvalues[worst].interval,
         kernel=resolved,
         notes=(
-            f"the least evidence is that {_NAMES[worst]} depends on the others; dependence of "
-            f"pairs is not what the statistic is about.",
+            f"the evidence is weakest that {_NAMES[worst]} depends on the others; the statistic "
+            f"does not measure dependence within pairs.",
             *blind_spots([[k] for k in resolved]),
         ),
         details=details,

@@ -53,9 +53,9 @@ def mmd_interval(
     variance and the third moment of the sum. It begins at 0 where a test does not tell the
     distributions apart.
 
-    Of 95 % intervals, 92 to 98 % cover from 50 observations of each sample on (500 Gaussian
-    samples each, from equal distributions to means two standard deviations apart), misses about
-    evenly on both sides; at 20 observations it is 91 % or more.
+    With 50 or more observations of each sample, 95 % intervals cover the true value in 92 to 98 %
+    of cases (500 Gaussian samples each, from equal distributions to means two standard deviations
+    apart), with about as many misses on either side; with 20 observations, in 91 % or more.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ class Parts(NamedTuple):
 
 
 def parts_of(sums: GroupSums, squares: np.ndarray) -> Parts:
-    """What the distribution of an estimate of MMD^2 is made of, for samples of any size."""
+    """The parts of the distribution of an estimate of MMD^2, for samples of any size."""
     n, rows, diag, labels = sums.sizes, sums.rows, sums.diag, sums.labels
     along, inner = np.zeros(2), np.zeros(2)
     for g in (0, 1):

@@ -14,13 +14,13 @@ from scipy.special import betaincinv
 
 from ..checks import check_count
 
-_ROUNDING = 1e-8  # of the largest statistic: what rounding may do, where nobody knows better
+_ROUNDING = 1e-8  # of the largest statistic: the assumed rounding error if none is given
 STRETCH = 1.5  # lags of multipliers for a lag of the series, of whose variance 4 % are then lost
 _BATCH = 250  # draws between two looks at the count of a sequential test
 
 
 class MonteCarlo(NamedTuple):
-    """A p-value from draws, with the draws it used and what is known of its limit."""
+    """A p-value from draws, with the draws it used and an interval for its limit."""
 
     pvalue: float
     interval: tuple[float, float]
@@ -34,9 +34,10 @@ def permutation_pvalue(
 
     .. math:: p = \frac{1 + \#\{b : T_b \ge T\}}{B + 1}
 
-    Draws that differ from T by rounding only count as ties, which can only make p larger. Whoever
-    computes statistics knows how large rounding is: it follows from the size of the kernel values
-    that were added up, not from the spread of the sums, which may all be equal.
+    Draws that differ from T only by rounding count as ties, which can only make p larger. The size
+    of the rounding error must be given by the code that computes the statistics: it follows from
+    the size of the kernel values that were added up, not from the spread of the sums, which may all
+    be equal.
 
     Parameters
     ----------

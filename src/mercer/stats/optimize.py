@@ -38,7 +38,7 @@ def optimize_kernel(
     rng: Any = None,
     plan: Plan | None = None,
 ) -> Kernel:
-    r"""Find the kernel with which a test of these two samples has most power.
+    r"""Find the kernel with which a test of these two samples has the most power.
 
     .. math:: J = \widehat{\mathrm{MMD}}^2 \Big/ \sqrt{\operatorname{Var} \widehat{\mathrm{MMD}}^2}
 

@@ -27,10 +27,10 @@ from .variables import about_one, dense_features
 
 SAME = "both samples come from the same distribution"
 ALL_SAME = "all samples come from the same distribution"
-_WORK = 4e10  # kernel values times permutations, from which on bins are permuted
+_WORK = 4e10  # kernel values times permutations above which bins are permuted
 _BINS, _FEWEST = 500, 40
-_MEMORY = 2e9  # bytes for weights of samples, if a plan does not say otherwise
-_LARGE = 200_000  # samples from which on kernels are approximated
+_MEMORY = 2e9  # bytes for weights of samples, unless a plan sets the memory
+_LARGE = 200_000  # samples above which kernels are approximated
 _LANDMARKS = 500
 
 
@@ -141,7 +141,7 @@ def _default(samples: Samples, rng: np.random.Generator) -> list[Kernel]:
 
 
 def units_of(samples: Samples, work: int, bins: int | str | None, way: Way) -> Units:
-    """What is permuted: samples, blocks of them, or bins where there is much work."""
+    """What is permuted: samples, blocks of them, or bins if the computation is long."""
     if bins == "auto":
         bins = _BINS if way.blocks is None and work * float(len(samples)) ** 2 > _WORK else None
     if bins is None:
@@ -153,7 +153,7 @@ def units_of(samples: Samples, work: int, bins: int | str | None, way: Way) -> U
 
 
 def _bins_in_memory(samples: Samples, n_permutations: int, plan: Plan | None) -> int | str:
-    """As many bins as the weights of all permutations leave room for, if samples are too many."""
+    """As many bins as the memory for weights of permutations allows, if samples are too many."""
     given = None if plan is None else plan.memory
     memory = _MEMORY if given is None else parse_memory(given)
     held = 8.0 * n_permutations * max(1, len(samples.sizes) - 1)  # bytes for each sample or bin
@@ -194,7 +194,7 @@ def indefinite(kernels: Sequence[Kernel]) -> tuple[str, ...]:
 def blind_spots(
     kernels: Sequence[Kernel], what: str = "differences", only: str = "differences of {} only"
 ) -> tuple[str, ...]:
-    """What no kernel of a test can see; ``only`` says how it sees moments, if it sees no more."""
+    """What no kernel of a test can detect; ``only`` describes kernels that detect moments only."""
     facts = [k.properties.characteristic for k in kernels]
     if (notes := indefinite(kernels)) or any(facts):
         return notes
@@ -207,7 +207,7 @@ def blind_spots(
 
 
 def moments_seen(kernel: Kernel) -> str | None:
-    """The moments of a distribution that its mean embedding consists of, where these are all."""
+    """The moments that a mean embedding consists of, if there is nothing else."""
     if isinstance(kernel, Linear):
         return "means"
     if isinstance(kernel, Polynomial):

@@ -1,10 +1,10 @@
 """What may be exchanged under the null hypothesis: single samples, blocks of a series, bins; by
 group.
 
-Positions of a sample are put together in *units* that stay together, and units of the same size
-in the same group are exchanged with each other. Such rearrangements form a group, so a
-permutation test over them has exactly its level if units are exchangeable; neighbouring blocks of
-a series are so only nearly. Units that are alone in their class stay.
+Positions of a sample are combined in *units* that stay together, and units of the same size in the
+same group are exchanged. Such rearrangements form a group, so a permutation test over them has
+exactly its level if units are exchangeable; neighbouring blocks of a series are so only
+approximately. Units that are alone in their class stay in place.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Units:
         return len(self.size) == len(self.place)
 
     def check_movable(self, values: np.ndarray | None = None) -> None:
-        """Is there anything to permute, and does it change the values of units, if given?"""
+        """Raise an error if nothing can be permuted, or if the given values would not change."""
         if not any(len(members) > 1 for members in self.classes):
             raise ValueError("nothing can be permuted: every block or group has one member.")
         if values is not None and all(np.ptp(values[members]) == 0 for members in self.classes):
@@ -81,7 +81,7 @@ class Units:
             )
 
     def of_units(self, values: np.ndarray, name: str) -> np.ndarray:
-        """One value per unit, where all positions of a unit have the same."""
+        """One value per unit; all positions of a unit must have the same."""
         out = np.empty(len(self), np.asarray(values).dtype)
         out[self.place] = values
         if np.any(out[self.place] != values):
@@ -158,8 +158,8 @@ def exchange_samples(sizes: Sequence[int], groups: Any = None, blocks: Any = Non
 def binned(labels: np.ndarray, n_bins: int, rng: np.random.Generator, groups: Any = None) -> Units:
     """About n_bins bins of equal size, each at random from one sample (and one group).
 
-    Permuting bins instead of points makes the null distribution almost free, and keeps its level.
-    What is left over of a sample is a smaller bin, which stays where it is.
+    Permuting bins instead of points makes the null distribution almost free, and keeps the level.
+    The remainder of a sample is a smaller bin, which stays in place.
 
     Parameters
     ----------
@@ -212,9 +212,9 @@ def _check_labels(labels: Any, n: int, name: str) -> None:
 def refuse_permuted(
     shown: str, groups: Any, blocks: Any, stop_after: Any, *, series: bool, own: bool
 ) -> None:
-    """Refuse what is about permutations, where none are made.
+    """Reject arguments for permutations if there are none.
 
-    Blocks are for null distributions of ``series`` and those of one's ``own``.
+    Blocks are allowed for null distributions of ``series`` and user-defined ones (``own``).
     """
     if groups is not None or (blocks is not None and not (own or series)):
         raise ValueError(f"groups and blocks are only for permutations; {shown} uses none.")

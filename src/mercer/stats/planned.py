@@ -1,4 +1,4 @@
-"""What a plan means to statistics: threads, memory, landmarks, and where kernel values live."""
+"""Plans in statistics: threads, memory, landmarks, and how kernel values are stored."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LEAST = 1e7  # bytes, for tiles and vectors, that are needed in any case
 
 
 def planned(statistic: Callable[P, T]) -> Callable[P, T]:
-    """A function with an argument ``plan``, whose threads and memory hold all through."""
+    """A function with an argument ``plan``, whose threads and memory apply throughout."""
 
     @wraps(statistic)
     def whole(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -44,7 +44,7 @@ def planned(statistic: Callable[P, T]) -> Callable[P, T]:
 
 
 def rank_of(plan: Plan | None) -> Any:
-    """The number of landmarks that a plan asks for, or the share of the trace that may be lost."""
+    """The number of landmarks that a plan requests, or the share of the trace that may be lost."""
     if plan is None or not isinstance(plan.features, Landmarks):
         return None if plan is None else plan.rank
     return plan.features.n
@@ -53,9 +53,9 @@ def rank_of(plan: Plan | None) -> Any:
 def through_features(
     kernels: list[Kernel], X: Data, plan: Plan | None, what: str
 ) -> tuple[list[Kernel], tuple[str, ...]]:
-    """The kernels as random or hashed features see them, if a plan asks for such, with a note.
+    """The kernels approximated by random or hashed features, if a plan requests these, with a note.
 
-    Features are drawn without a look at labels or at other variables, so the level stays exact.
+    Features do not depend on labels or other variables, so the level stays exact.
     """
     rule = None if plan is None else plan.features
     if rule is None or isinstance(rule, Landmarks):
@@ -73,7 +73,7 @@ def through_features(
 
 
 def landmarks_of(plan: Plan | None, landmarks: Any, n: int) -> Any:
-    """The number of landmarks: the rank of the plan, if it is left to the test."""
+    """The number of landmarks: the rank of the plan, unless the caller sets it."""
     rank = rank_of(plan)
     if landmarks != "auto" or rank is None:
         return landmarks
@@ -88,7 +88,7 @@ def landmarks_of(plan: Plan | None, landmarks: Any, n: int) -> Any:
 def bank_of(
     kernels: Sequence[Kernel], X: Data, order: np.ndarray | None, plan: Plan | None
 ) -> Bank:
-    """Tiles of kernels: of the operators that a plan names, or computed for all of them at once."""
+    """Tiles of kernels: of the operators a plan specifies, or computed for all kernels at once."""
     if plan is None or plan.storage in ("auto", "tiled", "lowrank"):
         bank = Bank(kernels, X, order)
         bank.device = device_of(plan, kernels, X)
@@ -97,7 +97,7 @@ def bank_of(
 
 
 def device_of(plan: Plan | None, kernels: Sequence[Kernel], X: Data) -> str:
-    """Where sums of kernel values are computed: on the device of a plan, if all kernels are."""
+    """Where sums of kernel values are computed: on the device of a plan, if all kernels can be."""
     if plan is None or plan.device == HOST or plan.storage != "auto":
         return HOST
     first = take(X, slice(0, 1))
@@ -117,7 +117,7 @@ def require_features(kernels: Sequence[Kernel], X: Data, plan: Plan | None) -> N
 
 
 def require_stored(plan: Plan | None, what: str, n: int) -> None:
-    """A method that stores K says so where a plan asks for something else."""
+    """Warn or raise an error if a method stores K and a plan requests something else."""
     if plan is None:
         return
     if not isinstance(plan.storage, str):
@@ -131,7 +131,7 @@ def require_stored(plan: Plan | None, what: str, n: int) -> None:
 
 
 def approximated_by(plan: Plan | None, kernel: Kernel, X: Data) -> Kernel:
-    """The kernel, or its approximation that a plan asks for."""
+    """The kernel, or the approximation that a plan requests."""
     if plan is None or plan.few is None:
         return kernel
     gram: Any = Plan(rank=plan.rank, features=plan.features).gram(kernel, X)
@@ -139,7 +139,7 @@ def approximated_by(plan: Plan | None, kernel: Kernel, X: Data) -> Kernel:
 
 
 def stored_words(plan: Plan | None) -> str:
-    """Where the values of a bank of kernels live, in words."""
+    """How the values of a bank of kernels are stored, in words."""
     if plan is not None and plan.device != HOST and plan.storage == "auto":
         return f"computed on {plan.device} where kernels state formulas, never stored"
     if plan is None or plan.storage in ("auto", "tiled", "lowrank"):
@@ -154,14 +154,14 @@ def threads(plan: Plan | None) -> str:
 
 
 class PlannedBank(Bank):
-    """Tiles of the Gram operators that a plan makes, one for each kernel, in their precision.
+    """Tiles of the Gram operators of a plan, one for each kernel, in their precision.
 
     Parameters
     ----------
     kernels, X, order
         As for :class:`~.bank.Bank`.
     plan : Plan
-        Makes the operators. Arrays, if it asks for these, must fit its memory together.
+        Determines the operators. If these are arrays, they must fit its memory together.
     """
 
     def __init__(

@@ -151,7 +151,7 @@ def sample_size(
 
 
 class Study(NamedTuple):
-    """What a pilot study says of a test with any number of observations.
+    """The predictions of a pilot study for a test with any number of observations.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""What a test is about, as statistics and null distributions of one's own see it.
+"""The problem of a test, as passed to user-defined statistics and null distributions.
 
 A *statistic* is a function of kernel matrices, large where the hypothesis is wrong: of (K, labels)
 for samples that are compared, of (K, L) for variables that may depend on each other. A *null
@@ -283,14 +283,16 @@ class Dependence(Problem):
 def outcome_of(
     null: Callable[[Any, np.random.Generator], Any], problem: Problem, rng: np.random.Generator
 ) -> Outcome:
-    """What a null distribution of one's own says of a problem."""
+    """The outcome of a user-defined null distribution for a problem."""
     found, value = null(problem, rng), problem.observed
     if isinstance(found, Outcome):
         return found
     if hasattr(found, "sf"):
         pvalue = float(found.sf(value))
         if not 0 <= pvalue <= 1:
-            raise ValueError(f"null={called(null)}: sf({value:.4g}) is {pvalue}, no probability.")
+            raise ValueError(
+                f"null={called(null)}: sf({value:.4g}) is {pvalue}, not a probability."
+            )
         return Outcome(value, pvalue, called(null), distribution=found)
     try:
         draws = np.asarray(found, dtype=np.float64)
@@ -312,7 +314,7 @@ def permuted(
     stop_after: int | None = None,
     verbose: bool = False,
 ) -> MonteCarlo:
-    """The exact p-value of a statistic by permutation: it is computed anew for each of them.
+    """The exact p-value of a statistic by permutation: it is recomputed for each of them.
 
     Parameters
     ----------
@@ -339,7 +341,7 @@ def permuted(
 
 
 def called(function: Any) -> str:
-    """The name of a function of one's own, in results and errors."""
+    """The name of a user-defined function, in results and errors."""
     return str(getattr(function, "__name__", type(function).__name__))
 
 

@@ -1,4 +1,4 @@
-"""What a test returns: statistic, p-value, how both were found, and what they do not say."""
+"""The result of a test: statistic, p-value, how they were computed, and their limits."""
 
 from __future__ import annotations
 

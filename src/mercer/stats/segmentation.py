@@ -167,7 +167,7 @@ def change_points(
 
 
 def _gram(X: Data, kernel: Any, plan: Plan | None) -> Any:
-    """K of all samples, computed when it is needed unless a plan asks for something else."""
+    """K of all samples, computed when needed unless a plan requests something else."""
     plan = Plan() if plan is None else plan
     if kernel is None or (isinstance(kernel, str) and kernel != "precomputed"):
         X = as_vectors(X, "change_points without a kernel of its own")

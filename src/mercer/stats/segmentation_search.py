@@ -34,7 +34,7 @@ class Search:
     path: np.ndarray
 
     def changes(self, segments: int) -> np.ndarray:
-        """The items at which the best segmentation into so many segments changes."""
+        """The change points of the best segmentation into this many segments."""
         found, end = np.empty(segments - 1, dtype=np.intp), self.path.shape[1] - 1
         for d in range(segments - 1, 0, -1):
             end = found[d - 1] = self.path[d, end]

@@ -1,4 +1,4 @@
-"""Tests of streams that may be looked at, and stopped, at any time: evidence by betting."""
+"""Tests of streams that may be inspected and stopped at any time: evidence by betting."""
 
 from __future__ import annotations
 

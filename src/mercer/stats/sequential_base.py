@@ -76,7 +76,7 @@ class Sequential(ABC):
         """Gains of each expert with all kept rows after ``past``, and their rounding."""
 
     def _experts(self) -> list[Any]:
-        """What bets are made with: kernels, or pairs of them."""
+        """The kernels, or pairs of them, for bets."""
         return self.kernels or []
 
     @abstractmethod
@@ -165,12 +165,12 @@ class Sequential(ABC):
 
     @property
     def wealth(self) -> float:
-        """What 1 has become: the evidence against the hypothesis, as an e-value."""
+        """The wealth, which started at 1: the evidence against the hypothesis, as an e-value."""
         return float(np.exp(min(self.parts[-1][-1], 700.0))) if self.parts else 1.0
 
     @property
     def pvalue(self) -> float:
-        """One over the largest wealth so far: valid whenever, and why ever, one looks."""
+        """One over the largest wealth so far: valid whenever you look, and whatever the reason."""
         return float(np.exp(-max(0.0, self.path.max(initial=0.0))))
 
     @property
@@ -185,7 +185,7 @@ class Sequential(ABC):
         return self.rejected_at is not None
 
     def result(self) -> TestResult:
-        """The state of affairs; its statistic is the logarithm of the largest wealth so far."""
+        """The result so far; its statistic is the logarithm of the largest wealth."""
         notes: tuple[str, ...] = ()
         if self.kernels is None:
             notes = (
@@ -218,7 +218,7 @@ class Sequential(ABC):
 
 
 def rounding_of(own: np.ndarray, past: int, per_bet: int, dtype: Any) -> np.ndarray:
-    """What rounding does to the gain of each bet, from k(x, x) of its samples and those before.
+    """The rounding error of the gain of each bet, from k(x, x) of its samples and earlier ones.
 
     It does not change if samples of a bet are exchanged, and knows nothing of later ones.
     """

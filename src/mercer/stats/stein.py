@@ -84,7 +84,7 @@ class Stein(VectorKernel, Tiled):
         return Zipped(V, _checked_score(self.score(V), V) * weight + slope, weight)
 
     def _weights(self, V: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """omega and its derivative in each coordinate; 1 and 0 where nothing bounds it."""
+        """omega and its derivative in each coordinate; 1 and 0 where there is no boundary."""
         weight, slope = np.ones(V.shape), np.zeros(V.shape)
         if self.support is None:
             return weight, slope
@@ -329,7 +329,7 @@ def goodness_of_fit_test(
 
 
 def _open_ends(P: Zipped) -> tuple[str, ...]:
-    """Where a score points out of the sample: there the density does not fall off."""
+    """Where a score points out of the sample: the density does not vanish there."""
     V, S, _ = P.parts
     columns = np.arange(V.shape[1])
     for rows, sign, word in ((V.argmin(axis=0), 1, "smallest"), (V.argmax(axis=0), -1, "largest")):

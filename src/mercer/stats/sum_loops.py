@@ -26,7 +26,7 @@ def exp_sums(D, weights, rows, cols, diagonal, sums, squares):
     diagonal : bool
         Is the tile one of the diagonal of K, which does not count?
     sums : array of shape (k, units, units)
-        What is added to.
+        The accumulators.
     squares : array of shape (k,)
         Likewise, by the squares of all values.
     """
@@ -72,7 +72,7 @@ def _add(values, added):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def _add_up(added, cols, sums):
-    """Add the sums of columns to those of their units; they start again at 0."""
+    """Add the sums of columns to those of their units, and reset them to 0."""
     for b in range(cols.size - 1):
         total = 0.0
         for j in range(cols[b], cols[b + 1]):

@@ -1,10 +1,10 @@
 """Sums of kernel values over pairs of samples, for all permutations in one pass over the matrix.
 
-Every statistic of this room is a quadratic form in the matrix K0 of kernel values off the
-diagonal. With one column of weights per permutation, all its values are one matrix product; K0
-is computed tile by tile, each tile of the upper triangle is used for both triangles, and nothing
-of size n x n is ever stored. Samples that are permuted together (:class:`~.permutations.Units`)
-are added up first.
+Every statistic here is a quadratic form in the matrix K0 of kernel values with a zero diagonal.
+With one column of weights per permutation, all its values are one matrix product; K0 is computed
+tile by tile, each tile of the upper triangle is used for both triangles, and nothing of size n x n
+is ever stored. Samples that are permuted together (:class:`~.permutations.Units`) are added up
+first.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _DENSE, _SPARSE = 4, 50  # tiles are this much faster, per entry, than features 
 
 @dataclass(frozen=True)
 class PairSums:
-    """What statistics of k kernels need to know of their matrices; s units, c columns.
+    """The sums of k kernel matrices that statistics need; s units, c columns.
 
     Attributes
     ----------
@@ -49,7 +49,7 @@ class PairSums:
     diag : ndarray of shape (k, s)
         Sums of k(x, x) over units.
     rounding : ndarray of shape (k, 1)
-        How far apart rounding may move two quadratic forms that are equal.
+        The difference that rounding may cause between two equal quadratic forms.
     squares : ndarray of shape (k, 1)
         Sums of squares of K0, or a bound of them.
     """
@@ -77,8 +77,8 @@ def sums_of_kernels(
 ) -> PairSums:
     """Pair sums of raw X: by features for kernels with few of them, by tiles for all others.
 
-    Kernels seen through the same landmarks are summed over units all at once, before the features
-    are made of these sums (:func:`~.landmarks.landmark_sums`), where units hold several samples.
+    Kernels with the same landmarks are summed over units together, before features are computed
+    from these sums (:func:`~.landmarks.landmark_sums`), where units hold several samples.
 
     Parameters
     ----------
@@ -95,7 +95,7 @@ def sums_of_kernels(
     verbose : bool
         Show a progress bar.
     plan : Plan, optional
-        Where kernel values live that are not made of features.
+        How kernel values that are not products of features are stored.
     """
     order = np.argsort(units.place, kind="stable")
     k, s = len(kernels), len(units)
@@ -134,8 +134,9 @@ def tile_sums(
 ) -> PairSums:
     """Pair sums tile by tile; the samples of the bank are in the order of the units.
 
-    Of one-hot, rare and other discrete data, equal sums were found to differ by up to 2 n |K0|
-    times the precision of tiles, with the Frobenius norm; twice that is taken to be rounding.
+    For one-hot, rare and other discrete data, equal sums were found to differ by up to 2 n |K0|
+    times the precision of tiles, with the Frobenius norm; twice that is taken as the rounding
+    error.
     """
     k, s, n = len(bank), len(units), bank.n
     unit = np.repeat(np.arange(s), units.size)
@@ -162,7 +163,7 @@ def tile_sums(
 def _with_rounding(
     bank: Bank, units: Units, quadratic: np.ndarray, rows: np.ndarray, total: np.ndarray
 ) -> PairSums:
-    """Sums in units of kernels as they are, with what rounding may have done to them."""
+    """Sums in the original units of kernels, with their rounding errors."""
     n, own, scale = bank.n, bank.diag(), bank.scale[:, None]
     diag = np.add.reduceat(own, np.cumsum(units.size) - units.size, axis=1)
     norm = np.sqrt((n * np.sum(own**2, axis=1) + own.sum(axis=1) ** 2) / 2)  # of (d_i + d_j) / 2
@@ -177,9 +178,9 @@ def feature_sums(
 ) -> PairSums:
     """Pair sums of one kernel from its features, strip by strip in the order of the units.
 
-    With E the sums of features over units, u'K0u is |E'u|^2 less what pairs (i, i) add to it.
-    Discrepancies do not depend on the origin of feature space, so dense features are moved to
-    one near their mean.
+    With E the sums of features over units, u'K0u is |E'u|^2 minus the pairs (i, i). Discrepancies
+    do not depend on the origin of feature space, so dense features are moved to one near their
+    mean.
     """
     s, unit = len(units), np.repeat(np.arange(len(units)), units.size)
     E: Any = 0
@@ -246,7 +247,7 @@ def _noise(kernel: Kernel) -> float:
 
 
 def _of_samples(bank: Bank, weights: np.ndarray) -> Callable[..., None]:
-    """A function that adds what a tile has to quadratic forms, sums of rows and of squares."""
+    """A function that adds a tile to quadratic forms, sums of rows and sums of squares."""
     tiles = bank.tiles()
 
     def meet(
@@ -268,7 +269,7 @@ def _of_samples(bank: Bank, weights: np.ndarray) -> Callable[..., None]:
 
 
 def _of_units(bank: Bank, weights: np.ndarray, unit: np.ndarray) -> Callable[..., None]:
-    """The same where units have several samples; all kernels of a tile at once."""
+    """The same for units with several samples; all kernels of a tile at once."""
     add, weights, k = bank.unit_sums(), weights.astype(np.float64), len(bank)
 
     def meet(
@@ -290,7 +291,7 @@ def _of_units(bank: Bank, weights: np.ndarray, unit: np.ndarray) -> Callable[...
 
 
 def _bounds(unit: np.ndarray) -> np.ndarray:
-    """Where units begin, and the last one ends."""
+    """The starts of units, and the end of the last one."""
     return np.concatenate([[0], np.flatnonzero(np.diff(unit)) + 1, [len(unit)]])
 
 

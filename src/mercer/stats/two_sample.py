@@ -241,9 +241,9 @@ def _tested(
     hypothesis: str,
     way: Way,
 ) -> TestResult:
-    """The test by permutations of sums; without permutations; or with a statistic of one's own.
+    """The test by permutations of sums; without permutations; or with a user-defined statistic.
 
-    Where the limit of a named null distribution strays, permutations take its place.
+    If the limit of a named null distribution is inaccurate, permutations replace it.
     """
     if null == "permutation" and not callable(estimator):
         return permutation_test(samples, kernel, hypothesis, way, estimator == "v")
@@ -329,7 +329,7 @@ def _test_of_halves(
 def _estimator(
     null: str | Callable[..., Any], statistic: str | Statistic | None
 ) -> str | Statistic:
-    """The statistic a null is about."""
+    """The statistic for which a null distribution is made."""
     entry = without_permutations.NULLS.get(null) if isinstance(null, str) else None
     if entry is None and callable(statistic):
         return statistic

@@ -200,7 +200,7 @@ def _statistic(problem: Comparison) -> float:
 
 
 def _centred(kernel: Kernel, X: Any, diagonal: bool = True) -> np.ndarray:
-    """H K H as an array; with a diagonal of zeros before centring if asked for."""
+    """H K H as an array; optionally with a zero diagonal before centring."""
     require_memory(3 * 8 * length(X) ** 2, "a null distribution from the whole kernel matrix")
     P = kernel.prepare(X)
     K = evaluate(kernel, P, P).astype(np.float64, copy=False)

@@ -67,7 +67,7 @@ class Variables:
         return [self.kernel(place, kernel) for place, kernel in enumerate(given)]
 
     def each(self, kernels: Any = None) -> Sequence[Any]:
-        """What is given for each variable: the entries of a list, or the same for all."""
+        """The value for each variable: the entries of a list, or the same for all."""
         if not isinstance(kernels, list | tuple):
             return [kernels] * len(self)
         if len(kernels) != len(self):
@@ -87,7 +87,8 @@ class Variables:
     ) -> list[Gram]:
         """The Gram operator of each variable, not stored unless the plan says so.
 
-        If ``moved``, for statistics of centred operators, from an origin amid the features.
+        If ``moved``, for statistics of centred operators, relative to an origin in the middle of
+        the features.
         """
         pairs = list(zip(self.kernels(kernels), self.data, strict=True))
         if moved:
@@ -112,10 +113,10 @@ def cross_sum(K: Gram, L: Gram) -> float:
 
 
 def is_constant(kernel: Kernel, X: Data) -> bool:
-    """Are all samples the same in the eyes of the kernel, up to rounding?
+    """Are all samples the same for the kernel, up to rounding?
 
-    From features where there are dense ones: small differences of large numbers, as of time stamps,
-    are lost in products of them, but not in the numbers themselves.
+    Dense features are compared directly: small differences of large numbers, such as time stamps,
+    are lost in products, but not in the numbers themselves.
     """
     first = kernel.prepare(take(X, slice(0, 1)))
     by_features = dense_features(kernel, X) or explicit(kernel, X)
@@ -141,7 +142,7 @@ def is_constant(kernel: Kernel, X: Data) -> bool:
 def in_unit(kernel: Kernel, X: Data) -> tuple[Kernel, Data]:
     """A kernel and data with the same centred kernel matrix, but for a factor: values about 1.
 
-    Products of several kernel values are numbers, then, whatever the units of the kernel.
+    Products of several kernel values are then finite, whatever the units of the kernel.
     """
     moved, Z = from_mean(kernel, X)
     if moved is not kernel:
@@ -153,9 +154,9 @@ def in_unit(kernel: Kernel, X: Data) -> tuple[Kernel, Data]:
 
 
 def about_one(kernel: Kernel, X: Data, factors: int) -> Kernel:
-    """The kernel, divided by a power of two where products of its values would be no numbers.
+    """The kernel, divided by a power of two if products of its values would overflow or underflow.
 
-    That changes no p-value. ``factors`` says of how many values there are products.
+    That changes no p-value. ``factors`` is the number of factors in products.
     """
     largest = 10.0 ** (280 / factors)
     n = length(X)
@@ -176,7 +177,7 @@ def too_few_to_vary(n: int) -> ValueError:
 
 
 def require_spread(kernel: Kernel, X: Data, what: str, null: str) -> None:
-    """Refuse a null distribution that would be fitted to rounding errors."""
+    """Reject a null distribution that would be fitted to rounding errors."""
     if is_constant(kernel, X):
         raise ValueError(
             f'{what} constant for {kernel!r}, so null="{null}" has nothing to fit; '

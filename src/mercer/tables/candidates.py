@@ -60,7 +60,7 @@ def table_kernels(table: Table, roles: dict[str, str]) -> list[Kernel]:
 
 
 def text_kernels(roles: dict[str, str], rest: Kernel | None) -> list[Kernel]:
-    """Kernels of the text, alone or beside and times the kernel of the other columns."""
+    """Kernels on texts, alone or added to and multiplied by the kernel on the other columns."""
     found = []
     for whole in text_similarities(_named(roles, "text")):
         found += [whole] if rest is None else [rest + whole, rest * (whole / 2 + 0.5)]

@@ -45,7 +45,7 @@ class TableClassifier(Classifier, TableModel):
     classes_ : ndarray
         The labels.
     validation_accuracy_ : float
-        The share of right labels among held-out rows.
+        The share of correct labels among held-out rows.
 
     Examples
     --------
@@ -119,7 +119,7 @@ class TableClassifier(Classifier, TableModel):
         return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
 
     def tabulate(self, X: Any, detail: bool = False) -> Table:
-        """A table with a label for each row, and the probabilities of all classes if wanted."""
+        """A table with a label for each row and, optionally, the probabilities of all classes."""
         if not detail:
             return pandas().DataFrame({"prediction": self.predict(X)})
         P = self.predict_proba(X)

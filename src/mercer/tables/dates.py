@@ -1,8 +1,8 @@
-"""Dates and times: how they are recognised, and the numbers that a model makes of them.
+"""Dates and times: how they are recognised, and encoded as numbers.
 
-A date becomes a trend (days since the middle of what was seen) and a point on a circle for every
-cycle that the column covers: the year, if it spans most of one; the week, if days differ; the day,
-if times do.
+A date becomes a trend (days since the middle of the training data) and a point on a circle for
+every cycle that the column covers: the year, if it spans most of one; the week, if days differ; the
+day, if times do.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def _of_stamps(stamps: Any) -> np.ndarray:
 
 
 def cycles_of(values: np.ndarray) -> list[str]:
-    """The cycles that these days tell something of."""
+    """The cycles that these days cover."""
     given = values[np.isfinite(values)]
     if not len(given):
         return []
@@ -84,6 +84,6 @@ def cycles_of(values: np.ndarray) -> list[str]:
 
 
 def on_circle(values: np.ndarray, cycle: str) -> np.ndarray:
-    """Two columns: where in its cycle each day is."""
+    """Two columns: the position of each day in its cycle."""
     angle = 2 * np.pi * ((values + _EPOCH) % CYCLES[cycle]) / CYCLES[cycle]
     return np.column_stack([np.sin(angle), np.cos(angle)])

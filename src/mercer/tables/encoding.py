@@ -1,20 +1,21 @@
-"""From the columns of a table to coordinates that kernels can measure distances of.
+"""From the columns of a table to coordinates for kernels.
 
 Every rule is fitted to the rows of training alone, and kept as plain values:
 
 * *numbers* are centred and divided by their standard deviation; a column with values beyond six of
-  them is bent first, asinh((x - median) / spread), which is linear near the middle and logarithmic
-  far out; new values count at most one unit beyond what was seen;
+  them is transformed first, asinh((x - median) / spread), which is linear near the middle and
+  logarithmic far out; new values are clipped at one unit beyond the training range;
 * *sentinels*: a value such as -999 or 99999 that repeats, is an end of the column and lies further
-  out than twice the range of all others, is a missing value; so is one from -99 down among numbers
-  that are all >= 0, however far these reach, and one from 99 up among numbers <= 0;
-* *missing* numbers and dates become the median, with a column beside that says so; missing labels
-  are a label of their own;
-* *labels* have a coordinate for each of the 40 most frequent levels that occur twice; if there are
-  others, which all count as "other", a coordinate says how frequent the label is, and some are what
-  the letters of the labels have in common;
-* *text* is its most telling combinations of two to four letters; kernels of whole texts come later;
-* *dates* are a trend and places in the year, the week and the day.
+  out than twice the range of all others, is a missing value; so is one of -99 or below among
+  numbers that are all >= 0, whatever their range, and one of 99 or above among numbers <= 0;
+* *missing* numbers and dates become the median, with an additional column that indicates them;
+  missing labels are a separate label;
+* *labels* have a coordinate for each of the 40 most frequent levels that occur twice; any others
+  share one, and are told apart by a coordinate for the frequency of the label and some for its
+  letters;
+* *text* is encoded by its most informative combinations of two to four letters; kernels on whole
+  texts come later;
+* *dates* are a trend and positions in the year, the week and the day.
 """
 
 from __future__ import annotations
@@ -30,23 +31,23 @@ from ..frames import distinct, pandas
 from .dates import cycles_of, on_circle
 from .roles import Table
 
-LEVELS = 40  # of a label that have a coordinate each
+LEVELS = 40  # levels of a label with their own coordinate
 _FAR = 6.0  # standard deviations
-_FEW = 10  # different values, with which a column is not bent
-_STEP = 1.4  # how far apart two labels are, as the typical difference of two numbers is 1.1
+_FEW = 10  # columns with at most this many different values are not transformed
+_STEP = 1.4  # the distance of two labels; the typical difference of two numbers is 1.1
 _SENTINELS = {s * (10.0**k - 1) for k in range(1, 7) for s in (1, -1)}
 _SENTINELS |= {s * x for x in (88.0, 888.0, 8888.0) for s in (1, -1)}
 _SENTINELS |= {-1.0, 32767.0, -32768.0, 2147483647.0, -2147483648.0}
 _ODD = 99.0  # from here on, the only value of its sign is a sentinel
 _HASHES = 4096  # places for combinations of letters
-_TEXT, _NAMES = 32, 8  # combinations of them that are kept: of text, of labels
+_TEXT, _NAMES = 32, 8  # coordinates from letters: of text, of labels
 
 
 @dataclass
 class Encoded:
-    """Rows as coordinates, with the names of these and the columns they come from, and texts.
+    """Rows as coordinates, with their names and columns, and texts.
 
-    ``own`` is the table in its own units, without gaps, where a kernel asks for it.
+    ``own`` is the table in its own units, without gaps, if a kernel needs it.
     """
 
     Z: np.ndarray
@@ -118,7 +119,7 @@ def completed(parts: list[dict[str, Any]], table: Table) -> Table:
 
 
 def words_of(part: dict[str, Any]) -> str:
-    """What was done to a column that its owner may want to know, or nothing."""
+    """What was done to a column, for the report; or nothing."""
     said = []
     if part.get("sentinels"):
         said.append(f"{', '.join(f'{x:g}' for x in part['sentinels'])} counts as missing")
@@ -184,7 +185,7 @@ def _is_apart(end: float, low: float, high: float) -> bool:
 
 
 def without_sentinels(part: dict[str, Any], values: np.ndarray) -> np.ndarray:
-    """NaN where a value only says that there is none."""
+    """Sentinels replaced by NaN."""
     odd = part.get("sentinels")
     return np.where(np.isin(values, odd), np.nan, values) if odd else values
 
@@ -255,7 +256,7 @@ def _learn_label(values: np.ndarray) -> dict[str, Any]:
 
 
 def _encode_label(part: dict[str, Any], values: np.ndarray) -> tuple[np.ndarray, list[str]]:
-    """Each label once: there are few of them, and their letters take long."""
+    """Encode each distinct label once, since their letters take long."""
     codes, levels = distinct(pandas().Series(values, dtype=object))
     missing = np.array([None], dtype=object)
     block, labels = _encode_levels(part, np.concatenate([levels, missing]))
@@ -321,7 +322,7 @@ def _weighted(counts: Any, idf: np.ndarray) -> Any:
 
 
 def _learn_letters(strings: list[str], most: int) -> dict[str, Any] | None:
-    """The directions in which the letters of texts differ most; None if there is nothing."""
+    """The directions in which the letters of texts differ most; None if there are none."""
     from sklearn.utils.extmath import randomized_svd
 
     some = strings[:20_000]

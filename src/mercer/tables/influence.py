@@ -32,7 +32,7 @@ def without_each(model: Any, X: Any, y: np.ndarray) -> np.ndarray | None:
 
 
 def labels_without_each(model: Any, X: Any, y: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
-    """What a classifier would say of all rows without each of them.
+    """The predictions of a classifier for all rows, with each of them left out.
 
     First the part of the probability that goes to other classes, the mean over rows of
     sum_k |p_k - q_k| / 2; then how many rows get another label. None if the model was not fitted to

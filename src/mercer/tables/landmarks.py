@@ -1,9 +1,9 @@
-"""Ridge regression through landmarks in one pass, for samples that are read from files.
+"""Ridge regression through landmarks in one pass, for samples read from files.
 
-The products of M features of all samples are added up (:mod:`mercer.solvers.ridge_sums`); every
-penalty is a system of M equations then, and the one that predicts other samples best is taken. What
-that costs is known before: M landmarks take about ``pair M + 2e-11 M^2`` seconds for a sample. So
-their number, and that of the samples, follow from the time that there is.
+The products of M features of all samples are added up (:mod:`mercer.solvers.ridge_sums`); each
+penalty then takes a system of M equations, and the one that predicts other samples best is chosen.
+The cost is known in advance: M landmarks take about ``pair M + 2e-11 M^2`` seconds for a sample. So
+the numbers of landmarks and samples follow from the available time.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ from ..solvers.ridge_sums import RidgeSums
 from .metric import Profile
 
 MOST, _FEWEST = 2000, 100  # landmarks
-_STEP = 1.1  # by which numbers of them differ that are considered
-_ROWS = 500  # for each landmark: what more of them tell is less than what more landmarks do
+_STEP = 1.1  # ratio of the numbers of landmarks that are considered
+_ROWS = 500  # for each landmark; beyond that, more landmarks help more than more rows
 _PAIR = {"m52": 8e-10, "likely": 8e-10, "l2": 6e-10, "l1": 1e-9, "linear": 2e-10}  # seconds
 _COORDINATE = {"l1": 1.1e-10}  # seconds of each coordinate of a pair; of others
 _OTHER = 1e-11
 _SQUARE = 2e-11  # seconds of a pair of landmarks for each sample
 _ENCODED = 1e-7, 1.5e-8  # seconds of a sample, and of each of its coordinates
-_PER_PAIR = 100  # bytes that a fit takes for each pair of landmarks
-_CHOSEN_FROM = 6  # samples for each landmark from which these are chosen
+_PER_PAIR = 100  # bytes of a fit for each pair of landmarks
+_CHOSEN_FROM = 6  # candidates for each landmark
 _SHARE = 0.25  # of the memory, for their kernel values
-_FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0, 100.0)  # of the penalty that suits few samples
+_FACTORS = (0.1, 0.3, 1.0, 3.0, 10.0, 100.0)  # times the best penalty for few samples
 
 
 class Size(NamedTuple):
-    """Numbers of landmarks and of samples, and the seconds that they take."""
+    """The numbers of landmarks and of samples, and the seconds they take."""
 
     landmarks: int
     rows: int
@@ -50,9 +50,9 @@ class Size(NamedTuple):
 def affordable(
     profile: Profile, n: int, d: int, seconds: float, memory: float | None = None
 ) -> Size | None:
-    """As many landmarks, and then as many of n samples with d coordinates, as there is time for.
+    """As many landmarks, and then as many of n samples with d coordinates, as time allows.
 
-    None if there is not enough for a hundred landmarks.
+    None if that is less than a hundred landmarks.
     """
     most = MOST if memory is None else int(min(MOST, np.sqrt(memory / _PER_PAIR)))
     pair = _PAIR[profile.kind] + d * _COORDINATE.get(profile.kind, _OTHER)
@@ -88,7 +88,7 @@ def in_one_pass(
     landmarks : int
         How many of them.
     alpha : float
-        A penalty; some that are smaller and larger are tried as well.
+        A penalty; some smaller and larger ones are tried as well.
     some : ndarray
         Coordinates of samples from which landmarks are chosen.
     check : Chunk

@@ -25,7 +25,7 @@ _STEPS = 60
 
 
 def likely_weights(profile: Any, Z: np.ndarray, Y: np.ndarray, w: np.ndarray) -> np.ndarray:
-    """What coordinates are multiplied by, for a profile of the l2 distance."""
+    """The weights of coordinates for a profile of the l2 distance."""
     Z, Y, w = Z[:ROWS], Y[:ROWS], w[:ROWS]
     d = Z.shape[1]
     start = np.full(d, np.log(1 / np.sqrt(2.0 * max(d, 1))))

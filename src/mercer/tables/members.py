@@ -1,9 +1,9 @@
-"""One model of a blend: coordinates moved by what was learned, ridge regression on pieces of them.
+"""One model of a blend: learned transformations of coordinates, ridge regression on pieces.
 
-Ridge regression of all rows costs the third power of their number. Beyond a size, the rows are cut
-in two at the median of the direction in which they vary most, again and again, and every piece has
-a model of its own: the kernel k(x, z) [x and z in the same piece], whose cost grows in proportion
-to the number of rows. Rough kernels, which look at near rows only, lose little by it.
+The cost of ridge regression grows with the cube of the number of rows. Beyond a certain size, the
+rows are split recursively at the median of the direction in which they vary most, and every piece
+has its own model: the kernel k(x, z) [x and z in the same piece], whose cost grows in proportion to
+the number of rows. Rough kernels, which depend on nearby rows only, lose little accuracy.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Member(BaseEstimator):
     alpha : float
         The penalty.
     weight : float
-        What its values are multiplied by in the blend.
+        Its weight in the blend.
     leaf : int
         The most rows of a piece.
     metric_rows : int
@@ -54,7 +54,7 @@ class Member(BaseEstimator):
     Attributes
     ----------
     map_ : ndarray
-        What coordinates are multiplied by: a matrix, or its diagonal.
+        The factor of coordinates: a matrix, or its diagonal.
     cuts_, thresholds_, children_ : ndarray
         The tree of pieces: directions, where they are cut, and which node or piece (-1 - number)
         comes next on each side.
@@ -80,7 +80,7 @@ class Member(BaseEstimator):
 
     @property
     def profile(self) -> Profile:
-        """The candidate that this is."""
+        """The corresponding candidate."""
         return Profile(self.kind, self.scale, self.diagonal, self.rounds)
 
     def fit(
@@ -114,7 +114,7 @@ class Member(BaseEstimator):
         return self
 
     def _at_once(self, rows: int) -> int:
-        """How many pieces of so many rows may be fitted at the same time."""
+        """How many pieces of this many rows may be fitted at the same time."""
         memory = None if self.plan is None else self.plan.memory
         room = free_memory() / 2 if memory is None else parse_memory(memory)
         return int(np.clip(room // (_MATRICES * 8.0 * rows**2), 1, most_workers() or cores()))
@@ -148,7 +148,7 @@ class Member(BaseEstimator):
         return found
 
     def _rows(self, X: Encoded) -> Any:
-        """What a kernel sees: coordinates, and texts beside them if it looks at these."""
+        """The input of a kernel: coordinates, and texts if it uses these."""
         Z = moved(X.Z, self.map_)
         if self.similarity is None:
             return Z
@@ -206,7 +206,7 @@ class Member(BaseEstimator):
         return places
 
     def _restore(self) -> None:
-        """The tree must lead somewhere: every node to later ones, or to pieces that there are."""
+        """Check the tree: every node must lead to later nodes or to existing pieces."""
         n = len(self.cuts_)
         down = all(
             (child > node and child < n) or -len(self.machines_) <= child < 0
@@ -273,11 +273,11 @@ class Given(BaseEstimator):
         return [self.machine_]
 
     def _restore(self) -> None:
-        """The machine has restored itself."""
+        """Nothing to do: the machine restores itself."""
 
 
 def _alike(machine: KernelRidge, rows: Any) -> Any:
-    """Coordinates in the precision of those that a machine keeps."""
+    """Coordinates in the precision of those a machine keeps."""
     single = getattr(machine.X_fit_, "dtype", None) == np.float32
     return rows.astype(np.float32) if single else rows
 

@@ -51,7 +51,7 @@ class Profile(NamedTuple):
 
     @property
     def words(self) -> str:
-        """What tells it from others, in short."""
+        """A short description."""
         if self.kind in ("linear", "likely", "given"):
             return self.kind
         return f"{self.kind}, scale {self.scale:g}" + ("" if self.diagonal else ", full")
@@ -86,7 +86,7 @@ class Profile(NamedTuple):
 
 @dataclass
 class Validation:
-    """What a candidate predicts for rows it has not seen, after each round and for every alpha."""
+    """The predictions of a candidate for held-out rows, after each round and for every alpha."""
 
     profile: Profile
     errors: np.ndarray  # (rounds + 1, alphas): mean squared errors
@@ -143,7 +143,7 @@ def follow(profile: Profile, fold: Fold, alphas: Any, extra: Any = None) -> tupl
 def learn(
     profile: Profile, Z: np.ndarray, Y: np.ndarray, w: np.ndarray, alpha: float
 ) -> np.ndarray:
-    """What coordinates are multiplied by, a matrix or its diagonal: A / scale, after all rounds."""
+    """The factor of coordinates, a matrix or its diagonal: A / scale, after all rounds."""
     A, root = _first(profile, Z, Y, w), np.sqrt(w)
     for left in range(profile.rounds, -1, -1):
         X = moved(Z, A)

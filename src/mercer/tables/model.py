@@ -202,7 +202,7 @@ class TableModel(BaseEstimator):
         return 60.0 if self.budget is None else parse_duration(self.budget)
 
     def _memory(self) -> float | None:
-        """The bytes that were asked for."""
+        """The requested bytes."""
         memory = None if self.plan is None else self.plan.memory
         return None if memory is None else float(parse_memory(memory))
 
@@ -287,17 +287,17 @@ class TableModel(BaseEstimator):
         return explained(self, row, n_orders, output)
 
     def _say(self, text: str) -> None:
-        """What is being done now, if that was asked for."""
+        """Report what is being done, if requested."""
         if self.verbose:
             print(f"mercer: {text} ...", file=sys.stderr, flush=True)
 
     @property
     def _bars(self) -> bool:
-        """Show progress bars: somebody is watching."""
+        """Show progress bars, if they are visible."""
         return self.verbose and sys.stderr.isatty()
 
     def _restore(self) -> None:
-        """What files of earlier versions have is put into today's form, and tried out."""
+        """Convert the state of files of earlier versions, and check it."""
         self.styles_ = getattr(self, "styles_", {})
         if not (set(self.roles_.values()) <= set(ROLES) and set(self.styles_) <= set(self.roles_)):
             raise ValueError("a model of tables with columns of no known role.")

@@ -1,7 +1,7 @@
 """Numbers as people write them: 1,234.5 and 1.234,5 and 12 % and ?.
 
-What a string means is decided for a whole column, since "1,234" alone can be a thousand or a bit
-more than one:
+The meaning of strings is decided for a whole column, since "1,234" alone can be a thousand or
+slightly more than one:
 
 * ``?``, ``-``, ``n/a`` and the like are missing values;
 * "12 %" is 0.12; spaces and apostrophes between digits are left out: "1 234" is 1234;
@@ -73,7 +73,7 @@ def numbers(column: Any, style: str = PLAIN) -> Any:
 
 
 def how_read(values: Any, style: str) -> str:
-    """What was done to strings that are not numbers as a program writes them; or nothing."""
+    """How strings that are not plain numbers were read; or nothing."""
     said = []
     if style in WORDS:
         example = values[values.str.contains(",", regex=False)].iloc[[0]]

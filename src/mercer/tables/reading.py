@@ -135,9 +135,9 @@ def encoding_of(probe: bytes) -> str:
 
 
 def _encoding(path: Path) -> str:
-    """The encoding of all of a file; what is not UTF-8 is cp1252, which knows nearly every byte.
+    """The encoding of a whole file: UTF-8, UTF-16, or else cp1252, which has nearly every byte.
 
-    Refused is what holds bytes that are no text, or unpacks to more than fits in memory.
+    Files with bytes that are not text, or that unpack to more than fits in memory, are rejected.
     """
     with _opened(path) as file:
         found = encoding_of(file.read(_PROBE))
@@ -154,7 +154,7 @@ def _encoding(path: Path) -> str:
 
 
 def _utf8_or_not(decoder: codecs.IncrementalDecoder, block: bytes) -> str:
-    """Does UTF-8 go on with these bytes, or does it end, where there are none?"""
+    """Are these bytes valid UTF-8, or the end of it if there are none?"""
     try:
         decoder.decode(block, final=not block)
     except UnicodeDecodeError:
@@ -163,7 +163,7 @@ def _utf8_or_not(decoder: codecs.IncrementalDecoder, block: bytes) -> str:
 
 
 def _check_memory(nbytes: float, what: str) -> None:
-    """Refuse what does not fit in memory while there is still some."""
+    """Reject data that would not fit in memory."""
     if nbytes > _UNCHECKED and nbytes > (free := free_memory()):
         raise ValueError(
             f"{what}, more than fits in the {memory_words(free)} of memory available; read a part "

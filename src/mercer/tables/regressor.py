@@ -22,9 +22,9 @@ class TableRegressor(Regressor, TableModel):
     """A blend of kernel ridge regressions for tables with columns of any kind.
 
     Columns are numbers, labels, text, dates or skipped (:mod:`mercer.tables.roles`), and become
-    coordinates by stated rules (:mod:`mercer.tables.encoding`), with missing values as values of
-    their own. The kernels are chosen, and their distances learned, by how well they predict rows
-    that they have not seen (:mod:`mercer.tables.search`).
+    coordinates by stated rules (:mod:`mercer.tables.encoding`), with missing values as separate
+    values. The kernels are chosen, and their distances learned, by how well they predict rows that
+    they have not seen (:mod:`mercer.tables.search`).
 
     Parameters
     ----------
@@ -39,7 +39,7 @@ class TableRegressor(Regressor, TableModel):
     roles : dict, optional
         Overrides of the role of columns, by name: "number", "label", "text" or "date".
     styles : dict, optional
-        How the numbers of columns of strings are written, by name (:mod:`mercer.tables.numbers`).
+        How numbers are written in columns of strings, by name (:mod:`mercer.tables.numbers`).
     plan : Plan, optional
         Memory and threads to use.
     rank : int, None or "auto"
@@ -162,7 +162,7 @@ class TableRegressor(Regressor, TableModel):
         return np.stack([mean - half, mean + half], axis=1)
 
     def tabulate(self, X: Any, detail: bool = False) -> Table:
-        """A table with a prediction for each row, its deviation and a 90 % interval if wanted."""
+        """A table of predictions, optionally with standard deviations and 90 % intervals."""
         if not detail:
             return pandas().DataFrame({"prediction": self.predict(X)})
         mean, std = self.predict(X, return_std=True)

@@ -1,4 +1,4 @@
-"""What each column of a table is good for."""
+"""The role of each column of a table."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from .numbers import PLAIN, how_read, is_missing, numbers, style_of
 Table = Any  # a pandas DataFrame
 
 _MOSTLY = 0.9  # the share of values that decides
-_SOME = 0.2  # the share of numbers among labels that is worth a word
+_SOME = 0.2  # the share of numbers among labels that is reported
 _LARGEST = 1e100  # numbers whose squares, and sums of squares, are far from overflow
-_FEW = 10  # different values of a target, which may be labels then
+_FEW = 10  # a target with at most this many different values may be a label
 _LONG = 20  # characters; longer strings, mostly different, are text
 SAME = "the same value in every row"
 ROLES = ("number", "label", "text", "date")
@@ -47,7 +47,7 @@ def describe(
     settled: Mapping[str, str] | None = None,
     styles: Mapping[str, str] | None = None,
 ) -> list[Column]:
-    """The role of each column and the style of its numbers, unless they are settled already."""
+    """The role of each column and the style of its numbers, unless they are given."""
     settled, styles = settled or {}, styles or {}
     require(table, settled)
     found = [
@@ -208,7 +208,7 @@ def _identifies(values: Any) -> bool:
 
 
 def require(table: Table, names: Iterable[str]) -> None:
-    """Refuse a table that lacks a column."""
+    """Raise an error if a table lacks a column."""
     missing = [name for name in names if name not in table.columns]
     if missing:
         raise ValueError(lacking(missing, list(table.columns)))
@@ -218,7 +218,7 @@ def require(table: Table, names: Iterable[str]) -> None:
 def tidy(table: Table, roles: Mapping[str, str], styles: Mapping[str, str] | None = None) -> Table:
     """The columns that have a role: numbers and dates (in days) as float, the rest as strings.
 
-    What is missing is NaN, or None.
+    Missing values are NaN or None.
     """
     pd, styles = pandas(), styles or {}
     require(table, roles)
@@ -239,13 +239,13 @@ def _values(column: Any, role: str, style: str) -> Any:
 
 
 def incomplete(table: Table, roles: Mapping[str, str]) -> np.ndarray:
-    """Which rows lack a number, a date or a text? (A missing label is a label of its own.)"""
+    """Which rows lack a number, a date or a text? (A missing label is a separate label.)"""
     names = [name for name, role in roles.items() if role != "label"]
     return table[names].isna().to_numpy().any(axis=1)
 
 
 def holds_labels(table: Table, name: str) -> bool:
-    """Does a target tell classes apart? Two different values do, and what is not numbers."""
+    """Is a target a label? It is if it has two different values, or is not numeric."""
     require(table, [name])
     column = table[name]
     given = column.dropna()
@@ -277,7 +277,7 @@ def _target_numbers(column: Any) -> tuple[Any, str]:
 
 
 def few_whole_numbers(table: Table, name: str) -> int:
-    """How many different values a target of whole numbers has, or 0 if they are not few."""
+    """The number of different values of a target of whole numbers, or 0 if there are many."""
     values = np.unique(_target_numbers(table[name])[0].dropna())
     whole = len(values) <= _FEW and bool(np.all(values == np.round(values)))
     return len(values) if whole else 0

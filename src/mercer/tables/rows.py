@@ -35,7 +35,7 @@ class Selection:
         return int(np.sum(~self.rows))
 
     def described(self, fitted: list[Column]) -> list[Column]:
-        """All columns, with what a model says of those that it uses beside what was known."""
+        """All columns, with what a model adds about those it uses."""
         said = {c.name: c.why for c in fitted}
         return [
             Column(c.name, c.role, "; ".join(filter(None, [c.why, said.get(c.name, "")])), c.style)

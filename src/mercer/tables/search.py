@@ -1,16 +1,17 @@
-"""Which kernels a table gets: candidates, tried on rows that they have not seen, and blended.
+"""The choice of kernels for a table: candidates, compared on held-out rows, and blended.
 
 The rules:
 
-* Rough kernels first, as trees are rough: exp(-|x - z|) with the l1 and the l2 distance, at two or
-  three scales; a Matérn kernel for smooth targets; a linear one; and up to 40 coordinates a
-  Matérn kernel with the lengthscales that 600 rows make most likely (:mod:`mercer.tables.likely`).
+* Rough kernels first, since trees are rough: exp(-|x - z|) with the l1 and the l2 distance, at two
+  or three scales; a Matérn kernel for smooth targets; a linear one; and up to 40 coordinates a
+  Matérn kernel with the lengthscales of maximum likelihood on 600 rows
+  (:mod:`mercer.tables.likely`).
 * Each learns its distance in up to three rounds (:mod:`mercer.tables.metric`), and after each round
   every penalty predicts held-out rows: three folds of small tables, one split of large ones.
 * The best of each kind are blended by non-negative least squares on these predictions, at most
-  three; if that is not better by half a per cent than the best alone, this is the model.
-* How many rows are tried, and how large the pieces of the final model are, follow from the time
-  asked for by a model of the cost, so that the same table and seed give the same model on every
+  three; if that is not better than the best alone by half a per cent, the best alone is used.
+* A cost model determines from the budget how many rows are used for comparison, and how large the
+  pieces of the final model are, so that the same table and seed give the same model on every
   machine. A clock stops the search only where it takes far longer than expected.
 """
 
@@ -41,13 +42,13 @@ PROFILES = (
 _ROWS = (300, 500, 800, 1200, 1600, 2000, 2500, 3000)  # to learn from in a fold
 _WIDE = 300  # coordinates up to which a whole matrix is learned
 _MEMBERS = 3
-GAIN = 0.995  # a blend has an error below this part of that of the best alone
+GAIN = 0.995  # a blend must reduce the error of the best alone to this part
 _SEARCH, _FINAL = 0.35, 0.25  # parts of the budget: comparing, and one fit to all rows
 _MOST_LEAF, _LEAST_LEAF = 8000, 500
 _MOST_VALIDATED = 4000
-_FLOPS = 4.5e10  # a third of the cube of a piece, each second
-_TAXICAB, _EUCLID = 1e-9, 4e-11  # seconds of a coordinate in a distance, on two cores
-_ROW = 1e-5  # seconds beyond these that a row takes, to find its piece and its distances
+_FLOPS = 4.5e10  # cubes of the size of a piece, divided by 3, per second
+_TAXICAB, _EUCLID = 1e-9, 4e-11  # seconds for a coordinate of a distance, on two cores
+_ROW = 1e-5  # further seconds for a row, to find its piece and distances
 _COPIES = 8  # of the coordinates: those of all rows, and in the pieces of each member
 _ALL = 2**62
 _FEW = 50_000  # rows that are always used, all of them
@@ -57,7 +58,7 @@ clock = time.monotonic
 
 @dataclass
 class Effort:
-    """How much is tried, for a budget in seconds."""
+    """The effort of the search, for a budget in seconds."""
 
     rows: int  # to learn from in a fold
     folds: int  # 1: one split
@@ -70,7 +71,7 @@ class Effort:
 
     @classmethod
     def of(cls, n: int, d: int, outputs: int, budget: float, memory: float | None = None) -> Effort:
-        """The effort for a table of n rows and d coordinates, in as much memory, if it is given."""
+        """The effort for a table of n rows and d coordinates, within a memory limit, if any."""
         profiles = tuple(p for p in PROFILES if d <= _WIDE or p.diagonal)
         if d > _WIDE:
             profiles = tuple(p._replace(rounds=min(p.rounds, 1)) for p in profiles)
@@ -125,7 +126,7 @@ def _cost(profile: Profile, n: int, d: int, outputs: int) -> float:
 
 @dataclass
 class Choice:
-    """The models that were chosen, not yet fitted to all rows, and what was learned on the way."""
+    """The chosen models, not yet fitted to all rows, and what was learned on the way."""
 
     members: list[Member]
     rows: np.ndarray  # those that were predicted,
@@ -246,7 +247,7 @@ def _with_text(
     X: Encoded, Y: np.ndarray, w: np.ndarray, folds: list, pairs: list, similarities: list[Kernel],
     alphas: Any, tick: Callable[..., None],
 ) -> list[tuple[Validation, Kernel | None]]:  # fmt: skip
-    """Kernels of whole texts, beside the linear kernel and beside the best one so far."""
+    """Kernels on whole texts, added to the linear kernel and to the best one so far."""
     beside = [Profile("linear", rounds=0)]
     rough = [v for v, _ in pairs if v.profile.kind != "linear"]
     if rough:
@@ -332,7 +333,7 @@ def _blend(
 def _searched(
     pairs: list[tuple[Validation, Kernel | None]], alphas: Any, chosen: list[Validation]
 ) -> dict[str, Any]:
-    """The errors of all kernels, each after the best of its rounds, with every penalty."""
+    """The errors of all kernels, each after its best round, for every penalty."""
     order = {kind: i for i, kind in enumerate(dict.fromkeys(p.kind for p in PROFILES))}
     pairs = sorted(
         pairs,

@@ -1,10 +1,10 @@
 """Tables that are larger than memory: two passes over the rows.
 
-The first pass counts the rows, and draws some that fit the memory: what columns are, how they are
-scaled, which kernels suit and how their distances are stretched is learned from these. The second
-pass fits the kernel that counts most to all rows, or to as many as there is time for, through
-landmarks (:mod:`mercer.tables.landmarks`). Both models are blended by how well they predict rows
-that neither has seen.
+The first pass counts the rows, and draws a sample that fits in memory, from which the roles and
+scales of columns, the kernels and their distances are learned. The second pass fits the kernel with
+the largest weight to all rows, or to as many as time allows, through landmarks
+(:mod:`mercer.tables.landmarks`). Both models are blended by how well they predict rows that neither
+was fitted to.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from .numbers import part_of
 from .roles import tidy
 from .search import GAIN
 
-SAMPLE = 100_000  # rows that are held in memory, at most
-_VALUES = 2e7  # values in them, at most
-_BYTES = 300  # that a value takes, with what is computed of it
+SAMPLE = 100_000  # maximum number of rows in memory
+_VALUES = 2e7  # maximum number of values in them
+_BYTES = 300  # for a value, with everything computed from it
 _CHECK, _MOST_CHECKED = 0.05, 5000  # rows that decide how both models are blended
 _SHARE = 0.3  # of the budget, for the second pass
 
 
 @dataclass
 class Survey:
-    """What the first pass has found: three disjoint random parts of all rows.
+    """The result of the first pass: three disjoint random parts of all rows.
 
     Attributes
     ----------
     drawn : Drawn
         All rows of the parts, and how many there are in the table.
     held : Chunk or None
-        Rows that no model is fitted to, to judge it.
+        Held-out rows, for scores.
     check : Chunk
         Rows that decide how models are blended.
     sample : Chunk
@@ -66,7 +66,7 @@ class Survey:
         return len(self.check) + (0 if self.held is None else len(self.held))
 
     def others(self, chunks: Chunks, count: int) -> Chunks:
-        """Rows of the table to be fitted to, about so many."""
+        """Rows of the table for a fit, about this many."""
         return chunks.changed(self.drawn.band(self._apart, count))
 
 
@@ -80,7 +80,7 @@ def survey(
 ) -> Survey:
     """Count and draw rows, in one pass.
 
-    ``held(n)`` says how many of n rows are to judge a model, ``most_held`` at most.
+    ``held(n)`` is the number of n rows to hold out, at most ``most_held``.
     """
     first = next(iter(chunks))
     if first.y is None:
@@ -98,7 +98,7 @@ def survey(
 
 
 def sample_rows(width: int, memory: float | None) -> int:
-    """How many rows of so many columns are held in memory, at most."""
+    """The maximum number of rows of this many columns to hold in memory."""
     width = max(width, 1)
     rows = int(min(SAMPLE, 1000 + _VALUES / width))
     return rows if memory is None else int(np.clip(memory / (_BYTES * width), 1000, rows))
@@ -107,7 +107,7 @@ def sample_rows(width: int, memory: float | None) -> int:
 def second_pass(
     profile: Profile, n: int, d: int, budget: float, memory: float | None
 ) -> Size | None:
-    """What is fitted in the second pass to n rows of d coordinates; None if nothing is."""
+    """The size of the fit in the second pass to n rows of d coordinates; None if there is none."""
     return affordable(profile, n, d, _SHARE * budget, memory)
 
 
@@ -118,7 +118,7 @@ def fit_chunks(model: Any, chunks: Chunks) -> Any:
 
 
 def fit_surveyed(model: Any, chunks: Chunks, found: Survey, again: bool = True) -> Any:
-    """Fit a model of tables to chunks that were surveyed; ``again`` says if there is a pass."""
+    """Fit a model of tables to surveyed chunks; ``again`` says if there is a second pass."""
     sample, y = found.sample, found.sample.y
     given = _given(y)
     weight = None if sample.weight is None else sample.weight[given]
@@ -146,7 +146,7 @@ def fit_surveyed(model: Any, chunks: Chunks, found: Survey, again: bool = True) 
 def _through_landmarks(
     model: Any, like: Member, chunks: Chunks, found: Survey, size: Size
 ) -> Member:
-    """A member whose one machine is fitted in a pass."""
+    """A member with a single machine, fitted in one pass."""
     model._say(
         f"fitting {size.landmarks} landmarks to {part_of(size.rows, found.rows)}, "
         f"about {duration_words(size.seconds)} beside reading"
@@ -169,9 +169,9 @@ def _through_landmarks(
 
 
 def _blend(model: Any, member: Member, check: Chunk) -> None:
-    """Weigh the model and one more member by their predictions of rows that none has seen.
+    """Weight the model and one more member by their predictions of held-out rows.
 
-    The new one stands alone if the blend is not better by half a per cent.
+    The new one is used alone if the blend is not better by half a per cent.
     """
     target, known = model._scaled(check.y)
     encoded = model._encoded(tidy(check.X, model.roles_, model.styles_))
@@ -203,7 +203,7 @@ def _blend(model: Any, member: Member, check: Chunk) -> None:
 
 @dataclass
 class Coordinates(Change):
-    """The coordinates that a member sees, in single precision, and targets as it learns them."""
+    """The coordinates that a member uses, in single precision, and targets in its units."""
 
     model: Any
     map: np.ndarray
@@ -219,7 +219,7 @@ class Coordinates(Change):
 
 
 class _Watched(Changed):
-    """The same chunks; somebody is told of each that is read."""
+    """The same chunks, with a callback for each that is read."""
 
     def __init__(self, source: Chunks, tick: Callable[..., None], what: str) -> None:
         super().__init__(source, _Same())
@@ -237,13 +237,13 @@ class _Same(Change):
 
 
 def _watched(chunks: Chunks, bars: bool, tick: Callable[..., None]) -> Chunks:
-    """With a bar, if somebody is watching and chunks are read here, not on a cluster."""
+    """The chunks with a progress bar, if one is visible and chunks are read locally."""
     here = type(chunks).map is Chunks.map
     return _Watched(chunks, tick, "reading") if bars and here else chunks
 
 
 def _given(y: Any) -> np.ndarray:
-    """Which targets are there."""
+    """Which targets are not missing."""
     y = np.asarray(y)
     if y.dtype.kind == "f":
         return np.isfinite(y)

@@ -29,7 +29,7 @@ _IMPLIES = (
 
 @dataclass(frozen=True)
 class PSDCheck:
-    """The verdict of :func:`check_psd`, true when nothing speaks against the function.
+    """The verdict of :func:`check_psd`, true if there is no evidence against the function.
 
     Attributes
     ----------
@@ -216,7 +216,7 @@ def check_properties(kernel: Kernel, X: Data, rng: Any = 0) -> None:
 def check_gram(
     gram: Gram, dense: np.ndarray, X_new: Data | None = None, cross: np.ndarray | None = None
 ) -> None:
-    """Check a Gram operator against the matrix it stands for.
+    """Check a Gram operator against the matrix it represents.
 
     Parameters
     ----------

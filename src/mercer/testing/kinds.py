@@ -108,7 +108,7 @@ def _cut_and_joined(X: Data) -> None:
     n = length(X)
     whole = join(take(X, slice(0, n // 2)), take(X, slice(n // 2, n)))
     require(length(whole) == n, f"two halves joined have {length(whole)} samples, not {n}")
-    require(length(owned(X)) == n, "a copy has another number of samples")
+    require(length(owned(X)) == n, "a copy has a different number of samples")
 
 
 def _through_files(X: Any) -> None:
@@ -124,7 +124,7 @@ def _through_files(X: Any) -> None:
         except ValueError as error:
             told = str(error).removeprefix(f"{first}: ").removeprefix(f"{first} ")
             raise AssertionError(f"samples cannot be loaded from files: the file {told}") from error
-        require(length(back) == length(X), "another number of samples comes back from files")
+        require(length(back) == length(X), "a different number of samples comes back from files")
         save(back, second)
         same = first.read_bytes() == second.read_bytes()
         require(same, "samples that went to a file and came back are not the same")

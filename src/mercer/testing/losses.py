@@ -98,8 +98,10 @@ def _sample_by_sample(loss: Loss, y: np.ndarray, f: np.ndarray, rng: np.random.G
     L = loss.value(y, f)
     require(np.shape(L) == y.shape, f"value has shape {np.shape(L)}, not {y.shape}")
     require(np.all(np.isfinite(L)), "value is not finite at moderate scores")
-    require(np.shape(loss.slope(y, f)) == f.shape, "slope has not the shape of scores")
-    require(np.shape(loss.curvature(y, f)) == f.shape, "curvature has not the shape of scores")
+    require(np.shape(loss.slope(y, f)) == f.shape, "slope does not have the shape of scores")
+    require(
+        np.shape(loss.curvature(y, f)) == f.shape, "curvature does not have the shape of scores"
+    )
     loss.curvature_times(y, f, np.ones_like(f))
     loss.subgradient_range(y, f)
     same = np.array_equal(before[0], y) and np.array_equal(before[1], f)
@@ -146,7 +148,7 @@ def _slopes(loss: Loss, y: np.ndarray, f: np.ndarray, rng: np.random.Generator) 
             g = f + reach * V
             under = loss.value(y, f) + _inner(u, g - f) - loss.value(y, g)
             wrong = under > 1e-6 * size * (1 + np.abs(V).max())
-            require(not wrong.any(), f"{name} is no subgradient at sample {_at(wrong)}")
+            require(not wrong.any(), f"{name} is not a subgradient at sample {_at(wrong)}")
     require(np.all(loss.curvature(y, f) >= 0), "curvature is negative")
     if not loss.smooth:
         return

@@ -88,7 +88,7 @@ def check_solver(
         said = any(issubclass(each.category, DenseWarning) for each in caught)
         formed = watched.largest >= _SAMPLES**2 and not said
         require(
-            not formed, "all of a matrix-free K is formed in silence: use products, or gram.dense"
+            not formed, "all of a matrix-free K is formed silently: use products, or gram.dense"
         )
 
 
@@ -122,7 +122,7 @@ def _solves(
 
 
 def _certified(solution: Solution, residual: float, floor: float, tol: float, where: str) -> None:
-    """What the solution says of itself is what is the case."""
+    """Check that the certificate of a solution is true."""
     if solution.converged:
         fine = residual <= max(10 * tol, floor)
         require(
@@ -165,7 +165,7 @@ def _zero_weights(
     exact = np.linalg.solve(K[np.ix_(used, used)] + noise, Y[used])
     tol = 1e-5 * float(np.abs(exact).max())
     agree(coef[~used], np.zeros_like(coef[~used]), tol, "a sample of weight 0 has a coefficient")
-    agree(coef[used], exact, tol, "samples of weight 0 are not as good as absent")
+    agree(coef[used], exact, tol, "samples of weight 0 are not ignored")
 
 
 def _residual(
@@ -196,7 +196,7 @@ def _parameters(solver: Any) -> set[str]:
 
 
 class _Watched(Gram):
-    """K of a kernel, of which products and blocks are known, and the largest block asked for."""
+    """K of a kernel, with products and blocks, that records the largest requested block."""
 
     def __init__(self, kernel: Kernel, X: Data) -> None:
         self.kernel, self.X, self.largest = kernel, X, 0

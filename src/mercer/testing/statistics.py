@@ -55,7 +55,8 @@ def check_statistic(
     of : {"samples", "variables"}
         Is it one for :func:`mercer.two_sample_test` or for :func:`mercer.independence_test`?
     invariant : tuple of {"shift", "scale"}
-        What is claimed: p-values stay if a constant is added to K, or if K is multiplied by one.
+        The claims: p-values do not change if a constant is added to K, or if K is multiplied by
+        one.
     kernel : Kernel, optional
         Whose matrices are used; Gaussian by default.
     draw : callable, optional
@@ -166,7 +167,9 @@ def check_null(
         return found
 
     data = chosen(rng)
-    require(pvalue(data, 0) == pvalue(data, 0), "two calls with the same seed give two p-values")
+    require(
+        pvalue(data, 0) == pvalue(data, 0), "two calls with the same seed give different p-values"
+    )
     count = sum(pvalue(chosen(rng), rng) <= level for _ in range(n_trials))
     _require_level(count, n_trials, level)
     if not points:

@@ -60,7 +60,7 @@ def tune(
     KernelRidge                   all four
     LSSVR, LSSVC                  marginal_likelihood, loo, gcv, all for squared errors
     KernelLogisticRegression      marginal_likelihood (Laplace), loo (approximate), validation
-    GaussianProcessRegressor,     marginal_likelihood, by which they choose when they are fitted
+    GaussianProcessRegressor,     marginal_likelihood, which their ``fit`` maximises
     GaussianProcessClassifier
     ============================  ===============================================================
 
@@ -192,7 +192,7 @@ def _candidate(model: Any) -> Candidate:
 
 @dataclass(frozen=True)
 class _Wish:
-    """What was asked for."""
+    """The request."""
 
     by: str
     ard: bool
@@ -244,7 +244,7 @@ def _ridge(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
 
 
 def _machine(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
-    """Ridge regression with alpha = 1 / C beside a free intercept."""
+    """Ridge regression with alpha = 1 / C and a free intercept."""
     X, Y, weights = model._check_fit(X, y, wish.sample_weight)
     if weights is not None and not weights.all():
         raise ValueError(

@@ -163,7 +163,7 @@ def test_what_a_device_cannot_do_is_done_here(X):
     for kernel, data in ((Spectrum(2), ["ab", "bc"]), (Matern(nu=0.7), X)):
         if kernel.n_features(kernel.prepare(data)):
             continue
-        with pytest.warns(DeviceWarning, match="on the processor"):
+        with pytest.warns(DeviceWarning, match="on the CPU"):
             gram = Plan(device=DEVICE).gram(kernel, data)
         assert gram.device == "cpu"
     with pytest.warns(DeviceWarning, match="not landmarks"):

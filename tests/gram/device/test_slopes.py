@@ -94,7 +94,7 @@ def test_what_cannot_be_summed_says_why(rng):
     assert "no formula" in why_not(periodic, periodic.prepare(X[:, 0]))
     assert all(why_not(kernel, kernel.prepare(X)) is None for kernel in KERNELS)
     gram = Plan(device=DEVICE).unstored(normalized, normalized.prepare(X))
-    with pytest.warns(DeviceWarning, match="on the processor"):
+    with pytest.warns(DeviceWarning, match="on the CPU"):
         assert gram.slopes(*sides(rng, 40), np.zeros(40)) is None
 
 

@@ -1,4 +1,4 @@
-"""Vectors of iterations on a device, beside the operator that multiplies them."""
+"""Vectors of iterations on the device of their operator."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ class FusedCard:
         return found
 
     def _keep(self, slab: Slab, raw: Any, products: Fused) -> None:
-        """What products are made of, if there is room for that of all samples; else these."""
+        """The operands of products, if there is room for those of all samples; else these."""
         lane, kept = self.lane, self.kept
         nbytes = float(sum(tensor.nbytes for tensor in of_rows(products)))
         whole = nbytes / len(slab) * (kept.n or 0) / self.many
@@ -104,7 +104,7 @@ class FusedCard:
             self._finish(*before)
 
     def _finish(self, slab: Slab, products: Fused, fetched: Any) -> None:
-        """What the host does with scores, and what the device does with what comes of it."""
+        """The work of the host on scores, and of the device on the result."""
         job, F = self.job, fetched()
         if not np.all(np.isfinite(F)):
             raise not_finite(job.columns.kernel)
@@ -131,7 +131,7 @@ class FusedCard:
             self.total += products.transposed(U)
 
     def sums(self) -> Sums:
-        """K' U, and what was added up beside it, when all slabs are done."""
+        """K' U, and the other sums, after all slabs."""
         if self._waiting is not None:
             self._finish(*self._waiting)
             self._waiting = None

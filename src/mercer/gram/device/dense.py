@@ -15,7 +15,7 @@ _BLOCK = 2048  # columns of the inverse at a time
 
 
 def fits(n: int, doubles: int, device: str) -> bool:
-    """Is there room for so many n x n matrices in double precision?"""
+    """Is there room for this many n x n matrices in double precision?"""
     return 8.0 * doubles * n**2 <= _PART[torch_device(device).type] * free_on(device)
 
 

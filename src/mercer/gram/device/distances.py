@@ -33,7 +33,7 @@ class Distances:
         The precision of tiles. Squared distances that a matrix product would cancel are computed
         from differences, in double precision.
     weight : float
-        What all of them are multiplied by.
+        The factor of all distances.
     kinked : bool
         Is a root of the squared distances taken, or something else with a kink at 0?
     """

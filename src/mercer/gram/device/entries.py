@@ -1,9 +1,9 @@
-"""Entries of K from differences of coordinates, with what they are made of: sums over all pairs.
+"""Entries of K from differences of coordinates, for weighted sums over all pairs.
 
-What products with K do not give, because every entry is weighed by a number of its own, is summed
-tile by tile: derivatives with respect to hyper-parameters, quadratic forms. Here is what their
-kernels have in common: a formula taken apart, profiles with their derivatives, and the lines that
-compute distances from differences, which nothing cancels in.
+Sums in which every entry has its own weight, so that products with K do not help, are computed tile
+by tile: derivatives with respect to hyper-parameters, quadratic forms. The common parts of their
+kernels are here: the parts of a formula, profiles with their derivatives, and the code that
+computes distances from differences, without cancellation.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def _rate(profile: Profile) -> float | None:
 
 
 class Given(NamedTuple):
-    """What a function of a metric is written from."""
+    """The input for the source of a function of a metric."""
 
     t: str
     unit: float
@@ -119,7 +119,7 @@ class Powers(NamedTuple):
     Parameters
     ----------
     polynomials, of : int
-        So many of them, of so many, on the units for products.
+        How many of how many are computed as polynomials.
     clamped : bool
         May t be below -125?
     """

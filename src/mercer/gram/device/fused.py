@@ -1,4 +1,4 @@
-r"""Products with K in one kernel of Triton each: values of K never leave the registers.
+r"""Products with K, each in one Triton kernel: values of K never leave the registers.
 
 Squared distances are one product on tensor cores. In ``"fp32"`` every coordinate is split into two
 halves of 11 bits, h + l, and the product keeps h h' + h l' + l h'; squared norms are columns of it,
@@ -7,14 +7,13 @@ in two parts. So its error is about that of single precision,
 .. math:: |\delta| \le 2^{-20} |w| (\|x\|^2 + \|y\|^2),
 
 and tiles with an entry for which that is too much (near duplicates far from the centre, outliers,
-kernels with a kink at 0) are marked, and mended by a second kernel, from differences. Samples are
-sorted so that few tiles have to be looked at: those in doubt behind the others or, for kernels with
-a kink, along a direction in which most are farther apart than that. Coordinates
-whose squares do not fit half precision, and inner products, are split by the hardware instead
-(3 x TF32). In ``"tf32"`` coordinates have 11 bits. Products in double precision are left to
-PyTorch. Sums over columns are in single precision for some thousands of them, then in double, in a
-fixed order. With several right-hand sides the values of bounded kernels are split as coordinates
-are.
+kernels with a kink at 0) are marked, and corrected by a second kernel, from differences. Samples
+are sorted so that few tiles have to be checked: those in doubt come last or, for kernels with a
+kink, samples are sorted along a direction in which most are farther apart than that. Coordinates
+whose squares exceed half precision, and inner products, are split by the hardware instead (3 x
+TF32). In ``"tf32"`` coordinates have 11 bits. Products in double precision are left to PyTorch.
+Sums over columns are in single precision for some thousands of them, then in double, in a fixed
+order. With several right-hand sides, the values of bounded kernels are split like coordinates.
 """
 
 from __future__ import annotations
@@ -37,15 +36,15 @@ from .triton_ import interpreted, launch
 
 _ERROR = {"fp32": 2.0**-20, "tf32": 2.0**-10}  # of squared norms, by the product
 _FLOOR = 2.0**-23  # what half precision does not resolve, of a coordinate of any size
-_SMOOTH = {"fp32": 2.0**-14, "tf32": 2.0**-8}  # error of a distance, beside 1 + D, that is allowed
-_KINKED = {"fp32": 2.0**-13, "tf32": 2.0**-6}  # and of its root
+_SMOOTH = {"fp32": 2.0**-14, "tf32": 2.0**-8}  # allowed error of a distance, relative to 1 + D
+_KINKED = {"fp32": 2.0**-13, "tf32": 2.0**-6}  # likewise for its root
 _RELATIVE = 256
 _HALF = 2.0**-4, 3e4  # the largest coordinates and norms that half precision is used for
-_PROGRAMS = 4096  # at a time, at least: sums over columns are split where there are fewer rows
-_SPAN = 64 * TILES, 64  # columns that are added up in single precision: at most, and tiles at least
+_PROGRAMS = 4096  # minimum at a time: sums over columns are split if there are fewer rows
+_SPAN = 64 * TILES, 64  # maximum of columns, and minimum of tiles, added up in single precision
 _MOST_ROWS = 2**19  # of a launch
 _SIDES = 64  # right-hand sides of a launch
-_FEW = 4  # of which sums are taken without tensor cores
+_FEW = 4  # right-hand sides that are summed without tensor cores
 _NARROW = 32  # columns of V: with 16, Triton 3.6 compiles kernels that read where they may not
 _PARTIAL = 2**28  # sums of a launch
 _LOWEST = 70.0  # of an exponent, in absolute size, that no power has to be protected from
@@ -62,7 +61,7 @@ def why_not(formula: Formula | None, device: str, dtype: Any) -> str | None:
     if np.dtype(dtype) != np.float32:
         return "products in double precision are those of PyTorch"
     if device == "torch-cpu" and not interpreted():
-        return "the processor has no fused kernels"
+        return "there are no fused kernels for the CPU"
     if importlib.util.find_spec("triton") is None:
         return "Triton is not installed"
     terms = formula.terms()
@@ -171,7 +170,7 @@ class Fused:
     def _metric(
         self, atom: Atom, other: Atom, users: list[Atom], unit: float
     ) -> tuple[Seen, list[tuple[Any, Any]]]:
-        """How a metric is computed, and the tensors that are read for it."""
+        """How a metric is computed, and the tensors it reads."""
         torch, sign = self._torch, -1 if atom.weight < 0 else 1
         kinked = any(user.profile.kinked for user in users)
         weight = abs(atom.weight) * unit
@@ -234,12 +233,12 @@ class Fused:
         return Seen(INNER, widths, dot, 0, False, 1), [operands]
 
     def _error(self, norms: Any, d: int, half: bool) -> Any:
-        """What samples with these norms add to the error of a distance."""
+        """The contribution of samples with these norms to the error of a distance."""
         error = _ERROR[self.precision] * norms
         return error + _FLOOR * (1 + (d * norms).sqrt()) if half else error
 
     def _limit(self, error: Any, kinked: bool, unit: float) -> Any:
-        """What samples with these errors add to the limit below which a distance is in doubt."""
+        """What samples with these errors add to the limit below which distances are in doubt."""
         torch, error = self._torch, 2 * error  # where distances were made longer by as much
         doubt = error / _SMOOTH[self.precision] - unit / 2
         if kinked:
@@ -252,7 +251,7 @@ class Fused:
         return self._product(V, self._rows(rows), self._columns())
 
     def transposed(self, U: Any, rows: slice | None = None) -> Any:
-        """K' U, or its part that belongs to some rows of K, whose U is given."""
+        """K' U, or its part from some rows of K, whose U is given."""
         return self._product(U, self._columns(), self._rows(rows))
 
     def normal(self, V: Any) -> Any:
@@ -357,7 +356,7 @@ class Fused:
         return (total.view(n, 2, -1).sum(1) if both else total)[:, :width]
 
     def _source(self, few: int, tile: Shape) -> str:
-        """That of a product with so many right-hand sides, or 0 for those on tensor cores."""
+        """The source for this many right-hand sides; 0 if they are summed on tensor cores."""
         if few not in self._sources:
             powers = None
             if self.place.type == "cuda" and not interpreted():
@@ -378,7 +377,7 @@ def _mixed(user: Atom) -> bool:
 
 
 def _sure(mine: Any, theirs: Any) -> int:
-    """How many of the first, which are sorted by their limits, are beside none in doubt."""
+    """How many of the first samples, sorted by their limits, have no distance in doubt."""
     return int((mine + theirs.max() <= 0).sum()) if len(theirs) else len(mine)
 
 

@@ -34,7 +34,7 @@ class DeviceGram(TiledGram):
     """A kernel matrix whose tiles and products are computed on a device of PyTorch.
 
     Vectors go there and come back as arrays, so that solvers need not know. Tiles are in the
-    precision of a plan, or else in that of the samples, or the one that a solver asks for
+    precision of a plan, or else in that of the samples, or in the one a solver requests
     (:meth:`products`); their products are added up in double precision.
 
     Parameters

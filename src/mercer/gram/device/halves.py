@@ -9,7 +9,7 @@ _MORE = 1.1  # work of tensor cores that shared halves are worth: less has to be
 
 
 def pieces(width: int, unit: int, parts: int = 1) -> tuple[int, ...]:
-    """Powers of two, at least 16, into which operands with so many parts of a width are cut."""
+    """Powers of two, at least 16, into which operands with this many parts of a width are cut."""
     unit = max(unit, 16)
     width = -(-max(width, 1) // unit) * unit
     if parts * width > HELD:
@@ -32,7 +32,7 @@ def split(torch: Any, x: Any, kind: Any, parts: int) -> list[Any]:
 
 
 def shared(d: int) -> bool:
-    """Are h and l of so many coordinates read once, for all three products?"""
+    """Are h and l of this many coordinates read once, for all three products?"""
     return 3 * sum(pieces(d + 2, 16, 2)) <= _MORE * sum(pieces(3 * d + 4, 16))
 
 
@@ -67,7 +67,7 @@ def singles(torch: Any, X: Any, Y: Any, nx: Any, ny: Any, sign: float) -> tuple[
 
 
 def short(torch: Any, X: Any, Y: Any, nx: Any, ny: Any, sign: float) -> tuple[Any, int]:
-    """Coordinates of 11 bits; norms, in three parts, have more."""
+    """Coordinates of 11 bits; norms have more, in three parts."""
     left, right = (-2 * sign * X).float(), Y.float()
     norms = ([h.float() for h in split(torch, sign * n, torch.bfloat16, 3)] for n in (nx, ny))
     return _beside(torch, left, right, *norms)
@@ -82,5 +82,5 @@ def _beside(torch: Any, left: Any, right: Any, nx: list[Any], ny: list[Any]) -> 
 
 
 def longer(torch: Any, array: Any, short: int, value: float) -> Any:
-    """With so many more rows of a value."""
+    """With this many more rows of a value."""
     return torch.nn.functional.pad(array, (0, 0) * (array.ndim - 1) + (0, short), value=value)

@@ -1,7 +1,7 @@
-"""Landmarks on a device: which samples they are, and the factor of their Gram matrix.
+"""Landmarks on a device: their choice, and the factor of their Gram matrix.
 
-The factor is that of K + jitter: landmarks that depend on others are not left out, but hardly
-count. It is in double precision for up to 60,000 landmarks, if that fits the device and is quick
+The factor is that of K + jitter: landmarks that depend on others are kept, but have almost no
+effect. It is in double precision for up to 60,000 landmarks, if that fits the device and is quick
 there, and in single precision beyond; the jitter is what errors of that precision may take from the
 smallest eigenvalue. Features B L'^-1 are those of one factor in either case, so a solver's accuracy
 does not depend on it: what differs is the penalty, by jitter |c|^2 for coefficients c at landmarks.
@@ -41,17 +41,17 @@ _HOPELESS = 0.1  # of the largest entry: a jitter that no rounding explains
 
 
 class Chosen(NamedTuple):
-    """A kernel through landmarks, and where these are among all samples, if they are some."""
+    """A kernel through landmarks, and the places of these among all samples, if they have any."""
 
     kernel: Any
     places: np.ndarray | None
 
 
 def choose(kernel: Any, chunks: Chunks, most: int, device: str) -> Chosen:
-    """Landmarks for a kernel that waits for them, from ``most`` samples drawn at random.
+    """Landmarks for a kernel without any yet, from ``most`` samples drawn at random.
 
-    By pivots, as far as that was asked for, for up to 1,000 landmarks or a share of the trace;
-    more of them are drawn at random, as pivots would take far longer than anything else.
+    They are pivots, if these were requested, for up to 1,000 landmarks or a share of the trace;
+    more are drawn at random, since pivots would take far longer than everything else.
     """
     n, rank = chunks.n_samples, kernel.rank
     places = np.sort(np.random.default_rng(0).choice(n, min(most, n), replace=False))
@@ -71,17 +71,17 @@ def choose(kernel: Any, chunks: Chunks, most: int, device: str) -> Chosen:
 
 
 def by_chance(how: str, rank: float) -> bool:
-    """Are landmarks drawn at random, whether that was asked for or there are too many?"""
+    """Are landmarks drawn at random, by request or because there are too many?"""
     return rank >= 1 and (how == "uniform" or rank > PIVOTED)
 
 
 class LandmarkFactor(Factor):
-    """L on a device, with k(Z, Z) + jitter = L L'; made when it is first used.
+    """L on a device, with k(Z, Z) + jitter = L L'; computed when first used.
 
     Parameters
     ----------
     kernel : Kernel
-        k, which the device computes.
+        k, computed by the device.
     Z : data
         The landmarks, as they were given.
     device : str
@@ -95,7 +95,7 @@ class LandmarkFactor(Factor):
         self.owners: WeakValueDictionary[int, Any] = WeakValueDictionary()  # they know this one
 
     def __reduce__(self) -> Any:
-        """What is sent to workers: each makes L on its own device."""
+        """What is sent to workers: each computes L on its own device."""
         return LandmarkFactor, (self.kernel, self.Z, self.device)
 
     def __len__(self) -> int:
@@ -103,7 +103,7 @@ class LandmarkFactor(Factor):
 
     @cached_property
     def products(self) -> Products:
-        """In the precision that there is room for."""
+        """In the precision for which there is room."""
         return products_for(self.device, precision(len(self), self.device))
 
     @cached_property
@@ -175,7 +175,7 @@ class LandmarkFactor(Factor):
         return self._places[number]
 
     def words(self) -> str:
-        """What it is, and how exact."""
+        """A description, with the precision."""
         if "triangle" not in vars(self):
             return f"a factor on {self.device}, made when it is needed"
         kind = "double" if self.products.dtype == np.float64 else "single"
@@ -185,13 +185,13 @@ class LandmarkFactor(Factor):
 def landmark_columns(
     kernel: Nystrom, device: str, precision: str | None
 ) -> tuple[Centres, LandmarkFactor]:
-    """What samples are compared with, and the factor that makes features of it."""
+    """The samples to compare with, and the factor that turns kernel values into features."""
     Z = kernel.reference
     return Centres(kernel.kernel, Z, device, precision), LandmarkFactor(kernel.kernel, Z, device)
 
 
 def precision(size: int, device: str) -> Any:
-    """Of a matrix of this size: double where there is room for it, and where that is quick."""
+    """The precision for a matrix of this size: double if there is room for it and it is fast."""
     if torch_device(device).type == "cuda":
         import_torch(device).cuda.empty_cache()  # large matrices do not fit what is left in pieces
     free = free_on(device)
@@ -214,7 +214,7 @@ def _bytes(size: int, itemsize: int) -> float:
 
 @contextmanager
 def room(device: str, size: int) -> Iterator[None]:
-    """An error with the remedy where memory does not suffice."""
+    """Raise an error with the remedy if memory is too small."""
     torch = import_torch(device)
     try:
         yield

@@ -1,6 +1,6 @@
-"""Ways to a device and back, beside what it computes: pinned memory, streams, and their order.
+"""Transfers to a device and back during its computations: pinned memory, streams, and their order.
 
-On the processor everything happens at once, in the order in which it is asked for.
+On the CPU everything happens immediately, in the order of calls.
 """
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ class Lane:
         return self.torch.empty(shape, dtype=kind, pin_memory=pinned)
 
     def settle(self) -> None:
-        """Wait until everything that was asked for is there."""
+        """Wait until all transfers are complete."""
         if self.cuda:
             self.torch.cuda.synchronize(self.place)
 
     def send(self, array: np.ndarray, to: Tensor | None = None) -> Tensor:
-        """A copy of an array on the device, or its rows ``to`` there; nobody waits for it."""
+        """A copy of an array on the device, or its rows ``to`` there, without waiting."""
         staged = self.buffer(array.shape, array.dtype)
         staged.numpy()[...] = array
         return self.sent(staged, to)
@@ -82,7 +82,7 @@ class Lane:
         return wait
 
     def beside(self, work: Callable[[], T]) -> tuple[T, Any]:
-        """What ``work`` does beside what the device computes, from another thread; and its end."""
+        """The result of ``work``, done in another thread while the device computes; and its end."""
         if not self.cuda:
             return work(), None
         with self.here(), self.torch.cuda.stream(self.side):

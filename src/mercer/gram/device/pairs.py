@@ -24,7 +24,7 @@ _PAIRS = 2**25  # of samples, that a device compares at a time
 def why_not_pairs(kernel: Kernel, device: str) -> str | None:
     """Why a device does not compute values of pairs of samples; None if it does.
 
-    Kernels with a formula are not asked for pairs: the reason is found elsewhere, and empty here.
+    For kernels with a formula the reason is empty: they are not computed pair by pair.
     """
     place = torch_device(device)
     if kernel.on_device(device) is None:
@@ -32,7 +32,7 @@ def why_not_pairs(kernel: Kernel, device: str) -> str | None:
     if importlib.util.find_spec("triton") is None:
         return "it needs Triton, which is not installed"
     if place.type != "cuda" and not interpreted():
-        return "it needs Triton, which has no kernels for processors"
+        return "it needs Triton, which does not support CPUs"
     return None
 
 

@@ -43,7 +43,7 @@ _COLUMNS, _ROWS = 1024, 64  # products that are added up in single precision, of
 class DevicePass(Pass):
     """A pass whose kernel values are computed on a device, or on several.
 
-    Each of them takes every so many slabs, in a thread of its own.
+    Each of them takes a fixed subset of the slabs, in its own thread.
     """
 
     kept: Kept | None = None
@@ -84,7 +84,7 @@ class DevicePass(Pass):
         return _added(sums)
 
     def _on(self, name: str, many: int, kept: Kept, own: Iterator[Slab]) -> Sums | None:
-        """The sums of the slabs that one of so many devices works on; None if there are none."""
+        """The sums of the slabs assigned to one of several devices; None if there are none."""
         first = next(own, None)
         if first is None:
             return None
@@ -148,7 +148,7 @@ def device_block(columns: Centres, X: Data, dtype: Any) -> Block:
 
 
 def _tiles(columns: Centres, X: Data, dtype: Any, name: str) -> DeviceTiles:
-    """In the precision that the plan, a solver or the samples ask for."""
+    """Tiles in the precision of the plan, the solver or the samples."""
     kernel, Z = columns.kernel, columns.Z
     single = is_single(columns.precision, X, Z, dtype)
     rows: Any

@@ -1,4 +1,4 @@
-"""Features at landmarks, with all matrices on a device: what solvers by passes need of them.
+"""Features at landmarks, with all matrices on a device, for solvers that make passes.
 
 A preconditioner is made of few samples. Those of up to six times M, with features of their own,
 where they cost no more than a few passes and fit the device. Otherwise of the landmarks themselves,
@@ -96,7 +96,7 @@ class DeviceFew(FewPhi):
     chunk : Chunk
         The samples with their targets and weights.
     intercept : bool
-        Is there a constant beside?
+        Is there an additional constant?
     """
 
     def __init__(self, factor: LandmarkFactor, chunk: Chunk, intercept: bool) -> None:

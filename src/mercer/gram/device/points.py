@@ -1,4 +1,4 @@
-"""Coordinates that are made on a device, from samples as they are: what formulas need there."""
+"""Coordinates for formulas, computed on a device from raw samples."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Points:
     ----------
     tensor : Tensor
     host : array, optional
-        The same on the host, for whoever looks at a few of them.
+        The same on the host, for code that needs a few of them.
     """
 
     def __init__(self, tensor: Tensor, host: np.ndarray | None = None) -> None:
@@ -47,7 +47,7 @@ class Recipe:
     """How the coordinates of a formula follow from the columns of samples.
 
     Those of an atom are columns of the samples, divided by lengthscales, unless a kernel prepares
-    samples in a way of its own: then :func:`recipe` finds none.
+    samples in its own way: then there is no recipe.
 
     Parameters
     ----------
@@ -79,9 +79,9 @@ class Recipe:
 
 
 def recipe(kernel: Kernel, Z: Data) -> Recipe | None:
-    """How to make coordinates for a kernel on a device; None if it has to be asked for them.
+    """How to make coordinates for a kernel on a device; None if only the kernel can compute them.
 
-    What is read from the formula is compared with what the kernel makes of some samples Z.
+    The recipe is checked against the prepared samples Z.
     """
     raw = matrix(Z)
     if raw is None or not len(raw):
@@ -122,7 +122,7 @@ def _is_plain(atom: Atom, width: int) -> bool:
 
 
 def _columns(step: Any) -> Any:
-    """The index that a step of a path stands for (``columns_step``); None if it is something else.
+    """The index given by a step of a path (``columns_step``); None if it is something else.
 
     One column stays a column.
     """

@@ -20,7 +20,7 @@ def is_precision(value: Any) -> str | None:
 def is_single(precision: str | None, X: Data, Z: Data, dtype: Any = None) -> bool:
     """Are values at X and Z in single precision?
 
-    What a plan says counts; else what a solver asks for, ``dtype``; else what the samples are in.
+    What a plan says counts; else by the solver, ``dtype``; else by the samples.
     """
     if precision is not None:
         return precision != "fp64"

@@ -5,10 +5,10 @@ halves, high + low, of 22 bits together, and three products of halves,
 
     A B' = low high' + high low' + high high',
 
-are one product of matrices three times as wide, added up in single precision. What is left out,
-low low', is 2^-22 of the whole. But tensor cores cut off what does not fit their sums, each time
-that they add sixteen products, so sums of one sign are too small by 6e-9 times the width: small
-parts come first, and products that hold most of a matrix are computed in double precision
+are one product of matrices three times as wide, added up in single precision. The omitted part, low
+low', is 2^-22 of the whole. But tensor cores cut off what does not fit their sums, each time that
+they add sixteen products, so sums of one sign are too small by 6e-9 times the width: small parts
+come first, and products that hold most of a matrix are computed in double precision
 (:meth:`Products.add_exactly`).
 
 Reference: Ootomo & Yokota, *Recovering single precision accuracy from tensor cores while

@@ -1,4 +1,4 @@
-"""Rows of K on a device, for solvers that ask for them: K itself where it fits, or its tiles."""
+"""Rows of K on a device, for solvers that request them: from K itself if it fits, or from tiles."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PROBES = 64  # samples on which the rounding error of kernel values is measured
 
 
 class DeviceMatrix:
-    """K of one sample on a device: in a precision that is worth keeping, and in double.
+    """K of one sample on a device: in the precision in which it is kept, and in double.
 
     Parameters
     ----------

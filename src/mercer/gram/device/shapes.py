@@ -1,4 +1,4 @@
-"""What is fastest on cards of the Hopper generation: shapes of tiles, ways to powers of two."""
+"""The fastest choices on Hopper GPUs: shapes of tiles, ways to compute powers of two."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ROOM = 200_000  # bytes of shared memory for operands of one tile of rows and t
 
 
 class Shape(NamedTuple):
-    """Of a tile, and how a program works on it."""
+    """The shape of a tile, and how a program works on it."""
 
     rows: int
     columns: int
@@ -24,10 +24,10 @@ class Shape(NamedTuple):
 
 
 def shape_of(work: int, few: bool, held: int) -> Shape:
-    """That of a product, for so many products of numbers in each entry of a metric.
+    """The shape for a product, by the number of multiplications in each entry of a metric.
 
     The more rows a tile has, the less often columns are read; but operands of rows stay in shared
-    memory while columns pass by.
+    memory meanwhile.
 
     Parameters
     ----------
@@ -53,9 +53,10 @@ def shape_of(work: int, few: bool, held: int) -> Shape:
 
 
 def mix_of(terms: tuple[Tile, ...], work: int, few: int) -> tuple[int, int]:
-    """How many powers are polynomials, of how many.
+    """How many of how many powers are computed as polynomials.
 
-    More where roots or logarithms come before; none where tensor cores or sums are the limit.
+    More if roots or logarithms are computed before; none if tensor cores or sums are the
+    bottleneck.
     """
     if not 0 < few <= 2:
         return 0, 1

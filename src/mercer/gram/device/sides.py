@@ -1,7 +1,7 @@
-"""Rows and columns of fused products, and where distances between them may have cancelled.
+"""Rows and columns of fused products, and which of their distances may have cancelled.
 
-They are sorted so that columns in doubt are side by side for each block of rows: few tiles have to
-be looked at.
+They are sorted so that columns in doubt are adjacent for each block of rows, and few tiles have to
+be checked.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from .shapes import Shape
 
 
 class Side(NamedTuple):
-    """Rows or columns of K: what is read of them.
+    """Rows or columns of K: the tensors that are read.
 
     Parameters
     ----------
@@ -25,7 +25,7 @@ class Side(NamedTuple):
     size : int
         How many there are.
     sure : int
-        How many of the first are in no doubt beside any of the other side.
+        How many of the first have no distance in doubt to any sample of the other side.
     """
 
     operands: list[Any]
@@ -42,12 +42,12 @@ class Side(NamedTuple):
         return Side([x[here] for x in self.operands], order, along, stop - start, sure)
 
     def in_doubt(self, step: int) -> int:
-        """How many pieces, of so many each, have any that are in doubt: they are the last."""
+        """How many pieces of a given size have samples in doubt: they are the last."""
         return -(-self.size // step) - self.sure // step if self.sure < self.size else 0
 
 
 def along(torch: Any, X: Any, Y: Any) -> tuple[Any, Any]:
-    """Where samples are in about the direction of the largest spread of Y."""
+    """Positions of samples along approximately the direction of largest spread of Y."""
     u = Y.std(0, correction=0)
     for _ in range(3):
         u = Y.T @ (Y @ u)
@@ -56,7 +56,7 @@ def along(torch: Any, X: Any, Y: Any) -> tuple[Any, Any]:
 
 
 def doubts_of(torch: Any, rows: Side, columns: Side, x: Any, y: Any, tile: Shape) -> Any:
-    """The first of the tiles of columns that may be in doubt, and the one after the last.
+    """The first tile of columns that may be in doubt, and the one after the last.
 
     For each block of rows, given the limits x of rows and the largest y of each tile of columns.
     """

@@ -58,7 +58,7 @@ class Slab:
         return whole
 
     def is_matrix(self, width: int) -> bool:
-        """Are all samples vectors of so many numbers, in arrays?"""
+        """Are all samples vectors of this many numbers, in arrays?"""
         found = [matrix(part.X) for part in self.parts]
         return all(X is not None and X.shape[1] == width for X in found)
 
@@ -68,7 +68,7 @@ class Slab:
 
 
 class OnDevice:
-    """Targets and weights of a slab on a device, sent there when they are asked for."""
+    """Targets and weights of a slab on a device, sent there when needed."""
 
     def __init__(self, slab: Slab, lane: Lane) -> None:
         self.slab, self.lane = slab, lane
@@ -95,7 +95,7 @@ class OnDevice:
 
 
 def slabs(chunks: Iterable[Chunk], rows: int) -> Iterator[Slab]:
-    """The samples of chunks, so many in each slab but the last."""
+    """The samples of chunks, in slabs of a fixed size except the last."""
     held: list[Chunk] = []
     count = number = 0
     for chunk in chunks:
@@ -116,8 +116,8 @@ class Kept:
     """What stays on devices between passes over the same samples, and only as long as this does.
 
     Passes go over all samples from the first to the last: what would make room for later ones by
-    forgetting the earliest would forget each of them just before it is needed. So what has come
-    first stays, while there is room, and the rest is sent in each pass.
+    forgetting the earliest would forget each of them just before it is needed. So the first slabs
+    are kept as long as there is room, and the rest is sent in each pass.
 
     Parameters
     ----------

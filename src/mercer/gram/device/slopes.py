@@ -125,7 +125,7 @@ class Slopes:
     def __call__(self, left: Any, right: Any) -> np.ndarray:
         """[sum_ij (L R')_ij dk_ij / dtheta] for arrays, or tensors on the device, of shape (n, q).
 
-        L R' has to be symmetric: only half of it is looked at.
+        L R' has to be symmetric: only half of it is used.
         """
         torch = import_torch(self.device)
         if not torch.is_tensor(left):
@@ -147,7 +147,7 @@ class Slopes:
         return self._by_torch(left, right)
 
     def _all(self) -> Iterator[Wanted]:
-        """What may be wanted: one sum for each number that the formula depends on, in order."""
+        """All possible sums: one for each number in the formula, in order."""
         atoms, terms = self.taken
         for place, (_, several) in enumerate(terms):
             yield Wanted(place, " * ".join(["1.0", *(f"v{a}" for a in several)]))
@@ -171,7 +171,7 @@ class Slopes:
                 place += 1
 
     def _beside(self, a: int) -> str:
-        """What the profile of an atom is multiplied by, in all terms."""
+        """The factors of the profile of an atom, in all terms."""
         products = []
         for factor, (_, several) in zip(self.factors, self.taken.terms, strict=True):
             for at in (at for at, other in enumerate(several) if other == a):
@@ -250,7 +250,7 @@ class Slopes:
     def _source(self) -> str:
         """The source of a program: some rows, and the columns of a span after them.
 
-        Tensor cores cut off what they add up: W is a sum of short products, which are rounded.
+        Tensor cores truncate sums, so W is a sum of short products, which are rounded.
         """
         atoms = self.taken.atoms
         names = "".join(f"c{a}, " for a in range(len(atoms))) + self.numbers.names
@@ -321,7 +321,7 @@ def _formula(kernel: Kernel, P: Data) -> Formula:
 
 
 def _numbers(formula: Formula) -> np.ndarray:
-    """What a formula depends on beside the samples: weights of terms, then those of each atom."""
+    """The numbers in a formula: weights of terms, then those of each atom."""
     atoms, terms = Taken.of(formula)
     found = [weight for weight, _ in terms]
     for atom in atoms:

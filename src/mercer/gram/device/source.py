@@ -1,4 +1,4 @@
-"""The source of a fused product, written from a formula: metrics, profiles, and a sum over columns.
+"""The source of a fused product, from a formula: metrics, profiles, and a sum over columns.
 
 A program computes a tile of K in registers, multiplies it with a block of right-hand sides, and
 goes on to the next columns; no entry of K is ever written to memory. Exponentials are powers of two
@@ -6,7 +6,7 @@ whose factor log2(e) is part of the coordinates already where that is possible; 
 polynomials, since the unit for functions is what limits the others. Tiles in which a distance may
 have cancelled are marked, and a second function adds what is missing.
 
-Numbers such as amplitudes are read from an array: other hyper-parameters need no other function.
+Numbers such as amplitudes are read from an array, so other hyper-parameters need no new function.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ TILES = 256  # of a program, at most
 
 
 class Seen(NamedTuple):
-    """How a metric is computed in a tile: all that its source depends on.
+    """How a metric is computed in a tile: everything its source depends on.
 
     Parameters
     ----------
@@ -34,11 +34,11 @@ class Seen(NamedTuple):
     dot : str
         The precision of products of numbers in single precision.
     coordinates : int
-        The number of coordinates of which differences are taken; 0 if none ever are.
+        The number of coordinates of which differences are taken; 0 if they never are.
     double : bool
         Are these in double precision?
     sign : int
-        That of the metric times its weight.
+        The sign of the metric times its weight.
     shared : bool
         Are operands pairs of halves, h and l, of which products h h' + h l' + l h' are summed?
     """
@@ -53,7 +53,7 @@ class Seen(NamedTuple):
 
     @property
     def operands(self) -> tuple[str, ...]:
-        """What a program reads of the rows; the same again of the columns."""
+        """What a program reads for rows, and likewise for columns."""
         return (
             (("p",) if self.pieces else ())
             + (("c",) if self.coordinates else ())
@@ -67,7 +67,7 @@ class Seen(NamedTuple):
 
     @property
     def work(self) -> int:
-        """How many of them tensor cores multiply."""
+        """How many of them are multiplied on tensor cores."""
         return sum(self.pieces) * (3 if self.shared else 1)
 
     @property
@@ -107,15 +107,15 @@ def written(
     Parameters
     ----------
     metrics, terms
-        What a tile is made of.
+        The parts of a tile.
     factors, numbers : int
         How many functions f(x) there are, and how many numbers.
     powers : Powers or None
         How powers are computed; None where there is no assembler.
     sides : int
-        How many right-hand sides are summed without tensor cores; 0 if all of them are on these.
+        How many right-hand sides are summed without tensor cores; 0 if all are summed on these.
     ahead : bool
-        Are right-hand sides read a tile ahead? This pays where threads have to exchange them.
+        Are right-hand sides read a tile ahead? This pays if threads have to exchange them.
     """
     names = [f"{o}{q}" for q, m in enumerate(metrics) for o in m.operands]
     names += [f"f{q}" for q in range(factors)]
@@ -161,7 +161,7 @@ def written(
 
 
 def sortable(metrics: tuple[Seen, ...]) -> bool:
-    """Can columns be sorted so that those in doubt are side by side?"""
+    """Can columns be sorted so that those in doubt are adjacent?"""
     return sum(metric.checked for metric in metrics) == 1
 
 
@@ -180,7 +180,7 @@ def _place(at: str) -> list[str]:
 
 
 def _start(metrics: tuple[Seen, ...], factors: int, numbers: int, sides: int) -> list[str]:
-    """What a program reads of the rows once."""
+    """What a program reads once for its rows."""
     lines = [
         "i = block * BM + tl.arange(0, BM)",
         *(["V += first"] if sides else ["r = tl.arange(0, R)", "V += first * R"]),
@@ -217,7 +217,7 @@ def _start(metrics: tuple[Seen, ...], factors: int, numbers: int, sides: int) ->
 
 
 def _tiles(begin: str, end: str, place: str, body: list[str], sides: int, ahead: bool) -> list[str]:
-    """A loop over steps, each of which is a tile at some place."""
+    """A loop over steps, one for each tile."""
     if not ahead:
         inner = [f"start = {place.format('step')}", *body[:1], *_read("v", "j", sides), *body[1:]]
         return [f"for step in range({begin}, {end}, BN):", *_indented(inner)]
@@ -241,7 +241,7 @@ def _read(to: str, where: str, sides: int) -> list[str]:
 
 
 def _columns(factors: int) -> list[str]:
-    """What is read of the columns of a tile, but for metrics."""
+    """What is read for the columns of a tile, except for metrics."""
     lines = ["j = start + tl.arange(0, BN)"]
     return lines + [f"f{q}j = tl.load(f{q}y + j)" for q in range(factors)]
 
@@ -249,8 +249,8 @@ def _columns(factors: int) -> list[str]:
 def _summed(sides: int) -> list[str]:
     """acc += k V.
 
-    In half precision, k = h + l in units of the number behind the others is multiplied with both
-    halves of V, side by side. Sums on tensor cores are rounded toward zero: they are kept short.
+    In half precision, k = h + l, in units given by the last number, is multiplied with both halves
+    of V, side by side. Sums on tensor cores are rounded toward zero, so they are kept short.
     """
     if sides:
         return [
@@ -294,7 +294,7 @@ def _values(terms: tuple[Tile, ...]) -> str:
 
 
 def _parts(to: str, of: str, index: str, start: Any, width: int, metric: Seen) -> list[str]:
-    """Operands of rows, which may be no more, or of columns, which are whole tiles."""
+    """Operands of rows, which may be fewer than a tile has, or of columns, in whole tiles."""
     mask = ", mask=i[:, None] < n, other=0.0" if index == "i" else ""
     at = f"{index}[:, None] * {metric.width} + ({start} + tl.arange(0, {width}))[None, :]"
     lines = [f"{to} = tl.load({of} + {at}{mask})"]
@@ -337,9 +337,9 @@ def _metric(q: int, metric: Seen) -> list[str]:
 
 
 def _mark(q: int, metric: Seen) -> list[str]:
-    """Mark the tile if a distance in it may have cancelled; ``l`` of columns is one for all.
+    """Mark the tile if a distance in it may have cancelled; all columns share one ``l``.
 
-    Distances that are made longer by their errors are compared as integers, which is faster.
+    Distances, enlarged by their errors, are compared as integers, which is faster.
     """
     bits = f"tl.min(t{q}.to(tl.int32, bitcast=True), axis=1).to(tl.float32, bitcast=True)"
     return [

@@ -89,9 +89,7 @@ def computes(device: str, kernel: Kernel, P: Data, why: str | None = None) -> bo
     torch_device(device)
     why = why or unsupported(kernel.formula(P))
     if why is not None:
-        warn(
-            f"device={device!r}, but {kernel!r} is computed on the processor: {why}.", DeviceWarning
-        )
+        warn(f"device={device!r}, but {kernel!r} is computed on the CPU: {why}.", DeviceWarning)
     return why is None
 
 

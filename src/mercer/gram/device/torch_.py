@@ -103,7 +103,7 @@ def put(array: Any, name: str, dtype: Any = None) -> Any:
     if tensor is None:
         less = dtype if dtype is not None and np.dtype(dtype).itemsize < array.itemsize else None
         array = np.ascontiguousarray(array, less)
-        # torch would warn of an array that nobody may write into
+        # torch would warn of a read-only array
         tensor = torch.from_numpy(array if array.flags.writeable else array.copy())
     kind = None if dtype is None else getattr(torch, np.dtype(dtype).name)
     return tensor.to(device).to(kind or tensor.dtype)
@@ -116,7 +116,7 @@ def get(tensor: Any, dtype: Any = None) -> np.ndarray:
 
 
 def within_memory(work: Callable[[int], Result], name: str, itemsize: int) -> Result:
-    """work(size) with tiles of so many entries; of half as many where the device has no room."""
+    """work(size) with tiles of this many entries; of half as many where the device has no room."""
     torch, size = import_torch(name), entries(name, itemsize)
     while True:
         try:

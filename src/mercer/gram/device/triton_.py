@@ -57,7 +57,7 @@ def launch(
     stages: int = 0,
     **options: Any,
 ) -> None:
-    """Start as many programs of a function as the grid has.
+    """Launch a function with one program for each point of the grid.
 
     Parameters
     ----------

@@ -178,7 +178,7 @@ def _(node: dict, read: Reader) -> Any:
     found = _shipped(node["class"])
     known = getattr(found, "saved_state", None)
     if found is None or known is None:
-        raise Unreadable(f"holds a {node['class']!r}, which is no estimator of this version.")
+        raise Unreadable(f"holds a {node['class']!r}, which is not an estimator of this version.")
     former = getattr(found, "former_params", ())
     params = {name: value for name, value in node["params"].items() if name not in former}
     model = found(**{name: read(value) for name, value in params.items()})

@@ -19,7 +19,7 @@ from .transforms import Transform
 
 @dataclass(eq=False, repr=False)
 class Anchored(Transform):
-    """What kernels tied to a sample share: it is given, or taken from the training data."""
+    """Common base of kernels that depend on a sample, given or taken from the training data."""
 
     reference: Data | None = parameter(None, learned=(None,))
 

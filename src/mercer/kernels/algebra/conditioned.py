@@ -48,7 +48,7 @@ class Without(Anchored):
         raise NotImplementedError
 
     def _kept(self, same: tuple[Any, ...], values: tuple[Any, ...]) -> tuple[Data, np.ndarray]:
-        """What :meth:`_make` finds: once, and anew if the kernel or one of these has changed."""
+        """The cached result of :meth:`_make`, until the kernel or one of these changes."""
         made, values = self.__dict__.get("_made"), (self.kernel, *values)
         if made is None or any(a is not b for a, b in zip(made[0], same, strict=True)) or (
             made[1] != values
@@ -124,8 +124,9 @@ class Conditioned(Without):
     def _make(self) -> tuple[Data, np.ndarray]:
         """The points z, prepared, and the factor L of K + N.
 
-        Rounding may leave K a little indefinite: a hair more noise of each point makes up for it,
-        in units of its own variance, so that points of small variance count as much as others.
+        Rounding may make K slightly indefinite: a tiny additional noise compensates for that,
+        relative to the variance of each point, so that points of small variance are treated like
+        others.
         """
         m = length(self._anchors())
         require_memory(3 * 8.0 * m * m, f"a kernel given {m} observations")

@@ -1,4 +1,4 @@
-"""Constants as kernels, and what else may stand beside an operator."""
+"""Constants as kernels, and other operands of operators."""
 
 from __future__ import annotations
 

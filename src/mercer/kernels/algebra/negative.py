@@ -1,4 +1,4 @@
-"""Negative definite functions: squared distances between features, and what is told from them.
+"""Negative definite functions: squared distances between features, and what follows from them.
 
 psi is negative definite if it is symmetric and sum_ij c_i c_j psi(x_i, x_j) <= 0 for all numbers c
 that sum to 0. With psi(x, x) = 0 that is so if and only if psi is the square of a distance in some
@@ -32,7 +32,7 @@ from .constant import is_kernel
 class Negative(Params, ABC):
     """A function psi(x, y) with sum_ij c_i c_j psi(x_i, x_j) <= 0 whenever sum_i c_i = 0.
 
-    Subclasses give its blocks, as kernels do (:class:`mercer.Kernel`), and what is known of it.
+    Subclasses provide blocks, as kernels do (:class:`mercer.Kernel`), and facts.
     """
 
     because: ClassVar[str] = "negative definite by assumption"
@@ -132,7 +132,7 @@ class NegativeDefinite(Negative):
 
     function: Callable[[Any, Any], Any] = a_function("a function of two samples")
     batch: bool = one_of(False, False, True)
-    because = "a function of the user, taken to be negative definite"
+    because = "a user-defined function, assumed to be negative definite"
     metric = False  # who knows
     negative = Fact(None, "not checked; see mercer.is_negative_definite")
 

@@ -14,7 +14,7 @@ from .negative import as_negative, is_negative
 
 @dataclass(frozen=True)
 class NegativeCheck:
-    """The verdict of :func:`is_negative_definite`, true when nothing speaks against the function.
+    """The verdict of :func:`is_negative_definite`, true without evidence to the contrary.
 
     Attributes
     ----------

@@ -26,7 +26,7 @@ def nearest(far: np.ndarray, count: int, start: int) -> Pairs:
     ----------
     far : array of shape (n, m)
         Distances of the samples ``start``, ``start + 1``, ... from all m samples; overwritten.
-        What is infinitely far away is no neighbour.
+        Samples at infinite distance are not neighbours.
     count : int
         The number of neighbours.
     start : int
@@ -71,10 +71,10 @@ def _originals(far: np.ndarray, start: int, rounding: np.ndarray | float) -> np.
 def neighbor_pairs(strips: Callable[[], Iterator[Strip]], count: int) -> tuple[Pairs, np.ndarray]:
     """Pairs of neighbours, and for each sample the first of those that are identical with it.
 
-    Neighbours are looked for among distinct samples: as many copies as there are neighbours would
-    hide all others. The i-th copy of a sample is joined with the i-th copy of its neighbours,
-    counted again from the first where these have fewer. So data that are repeated as a whole have
-    the same graph, repeated. Copies are not joined with each other.
+    Neighbours are searched among distinct samples, since copies would hide all others. The i-th
+    copy of a sample is joined with the i-th copy of its neighbours, counted again from the first
+    where these have fewer. So data that are repeated as a whole have the same graph, repeated.
+    Copies are not joined with each other.
 
     Parameters
     ----------

@@ -166,7 +166,7 @@ class Nystrom(AnchoredFeatures):
         return _solve(self._basis().factor, X.parts[1].T, transposed=True).T
 
     def _basis(self) -> Basis:
-        """Made once, and anew only if the kernel or the landmarks have changed since."""
+        """Cached until the kernel or the landmarks change."""
         kernel, reference, basis = self.__dict__.get("_made", (None, None, None))
         if basis is None or reference is not self.reference or kernel != self.kernel:
             Z, double = self._anchors(), in_double(self.reference)

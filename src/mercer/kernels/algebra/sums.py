@@ -137,7 +137,7 @@ class Sum(Binary):
         return np.maximum(*self._log_offsets(X))
 
     def _shifts(self, X: Zipped, times: int = 1) -> list[np.ndarray]:
-        """What each offset is less than the larger one; 0 for that one, even if it is infinite."""
+        """Each offset minus the larger one; 0 for the larger one, even if it is infinite."""
         a, b = self._log_offsets(X)
         with np.errstate(invalid="ignore"):
             return [np.where(a >= b, 0.0, times * (a - b)), np.where(b >= a, 0.0, times * (b - a))]

@@ -33,7 +33,7 @@ class FeatureRule(Params, ABC):
 
     @abstractmethod
     def approximate(self, kernel: Kernel) -> Kernel:
-        """The kernel with these features; what depends on data waits for ``resolve``."""
+        """The kernel with these features; ``resolve`` sets what depends on data."""
 
     @abstractmethod
     def words(self) -> str:

@@ -88,7 +88,7 @@ def stack(parts: Sequence[Data], prepare: Callable[[Data], Data]) -> Bags:
 
 
 def groups(size: np.ndarray) -> list[slice]:
-    """Consecutive bags, of about as many points together as are worth one block."""
+    """Consecutive bags whose points together fill about one block."""
     ends = np.cumsum(size)
     cuts = np.flatnonzero(np.diff((ends - 1) // _BLOCK)) + 1
     return [slice(a, b) for a, b in pairwise([0, *cuts.tolist(), len(size)])]

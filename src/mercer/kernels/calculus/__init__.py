@@ -1,1 +1,1 @@
-"""What is known of a kernel: facts with reasons, domains, rules."""
+"""Properties of kernels: facts with reasons, domains, rules."""

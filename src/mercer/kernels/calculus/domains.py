@@ -1,7 +1,7 @@
-"""Where a kernel lives: the set its properties are stated on, and how two such sets combine.
+"""Domains of kernels: the sets on which properties are stated, and how two such sets combine.
 
-What is known of a kind of data is in a registry (:mod:`mercer.kinds`), to which every folder of
-kernels adds its own.
+Facts about kinds of data are in a registry (:mod:`mercer.kinds`), to which every folder of kernels
+adds its own.
 
 "Strictly positive definite" means nothing without "on which points": ``Gaussian().on("a")`` is
 strictly positive definite on column a, but not on rows (a, b). Two kernels in one expression are
@@ -67,7 +67,7 @@ class Domain:
 
     @property
     def facts(self) -> Kind:
-        """What is known of this kind of data."""
+        """The facts about this kind of data."""
         return kind_of(self.kind)
 
     @property
@@ -87,7 +87,7 @@ class Domain:
 
     @property
     def blind(self) -> bool:
-        """Is it the set of kernels that do not look at the sample?"""
+        """Is it the domain of kernels that do not depend on the sample?"""
         return self._every(lambda d: d.kind == "everything")
 
     @property
@@ -104,7 +104,7 @@ class Domain:
 
     @property
     def columns(self) -> frozenset[Hashable]:
-        """The columns of a table that are looked at."""
+        """The columns of a table that are used."""
         return frozenset(column for column, _ in self.parts if self.kind == "columns")
 
     @property
@@ -162,7 +162,7 @@ def register_kind(kind: Kind) -> Domain:
     Parameters
     ----------
     kind : Kind
-        Its name, what is known of it, the kernel to recommend, how samples are written to files.
+        Its name, its facts, the kernel to recommend, and how samples are written to files.
 
     Examples
     --------
@@ -198,7 +198,7 @@ def circle(period: float) -> Domain:
 
 
 def subset(whole: Domain) -> Domain:
-    """Some points of a set, nobody knows which."""
+    """An unknown subset."""
     return whole if whole.kind == "subset" else Domain("subset", parts=(("", whole),))
 
 
@@ -209,7 +209,7 @@ def on_columns(inner: Domain, columns: Any) -> Domain:
 
 
 def joint(a: Domain, b: Domain) -> Domain:
-    """The set on which both kernels are defined and which keeps what either tells apart."""
+    """The set on which both kernels are defined, with the distinctions that either makes."""
     if "subset" in (a.kind, b.kind):
         return subset(joint(a.whole, b.whole))
     if "everything" in (a.kind, b.kind):

@@ -160,7 +160,7 @@ _THEOREMS = (
 
 
 def close(p: Properties) -> Properties:
-    """Add what follows from what is known."""
+    """Add everything that follows from the facts."""
     facts: dict[str, Any] = dict(p.facts())
     smooth = p.smooth
     if facts["analytic"] and smooth.at_least < inf:
@@ -197,9 +197,9 @@ def close(p: Properties) -> Properties:
 def lift(p: Properties, domain: Domain) -> Properties:
     """The same kernel seen on the joint domain of a larger expression.
 
-    What is refuted may hold on fewer points. What tells points or distributions apart fails where
-    points are merged. All else only needs that samples are mapped to points of the old domain, and
-    that this map is a projection (so continuous, and linear between vectors).
+    What is refuted may hold on fewer points. Properties that distinguish points or distributions
+    fail if points are identified. All else only needs that samples are mapped to points of the old
+    domain, and that this map is a projection (so continuous, and linear between vectors).
     """
     merges, shrinks = p.domain.relation(domain)
     facts: dict[str, Any] = dict(p.facts())

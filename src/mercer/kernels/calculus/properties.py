@@ -1,4 +1,4 @@
-"""What is known of a kernel, and why: a three-valued calculus over its construction.
+"""Properties of kernels, with reasons: a three-valued calculus over their construction.
 
 Every property is a :class:`Fact`: yes, no or unknown, with the reason. Leaves state theirs;
 :func:`of_sum`, :func:`of_product` and the other rules, here and in
@@ -262,7 +262,7 @@ def of_power(p: Properties, exponent: int) -> Properties:
             smooth=replace(twice.smooth, at_most=p.smooth.at_most if rooted else inf),
             analytic=p.analytic if rooted else twice.analytic,
             finite_dim=kept(
-                p.finite_dim, "the rank of a Gram matrix does not fall under powers by element"
+                p.finite_dim, "elementwise powers do not lower the rank of a Gram matrix"
             )
             if p.finite_dim.no
             else twice.finite_dim,

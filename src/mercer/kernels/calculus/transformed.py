@@ -59,7 +59,7 @@ def of_centered(p: Properties) -> Properties:
         strictly_pd=zero_mean,
         universal=zero_mean,
         characteristic=kept(p.characteristic, "a common shift cancels in the MMD"),
-        finite_dim=kept(p.finite_dim, "centring takes away at most one dimension"),
+        finite_dim=kept(p.finite_dim, "centring removes at most one dimension"),
     )
 
 

@@ -53,7 +53,7 @@ class MeanEmbedding(BagSums):
     @property
     def properties(self) -> prop.Properties:
         p = self.kernel.properties
-        mixture = prop.no("half of two embeddings is that of the mixture, a third distribution")
+        mixture = prop.no("the mean of two embeddings is that of the mixture, a third distribution")
         positive = prop.no("k(x, x) = 0 for a bag of one point") if p.positive_diag.no else UNKNOWN
         if p.strictly_pd:
             positive = prop.yes("features of distinct points are independent, so no mean is 0")

@@ -2,7 +2,7 @@
 
 All of them are sums over the bins of one function of two numbers, d^2(x, y), which is homogeneous:
 d^2(x, y) = max(x, y) h(min / max), with h(0) = 1 and h(1) = 0. Bins in which one histogram is empty
-add the content of the other, so that those of sparse histograms are never looked at.
+add the content of the other, so that those of sparse histograms are never visited.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ class HilbertianMetric(Negative):
 
 # ---- blocks --------------------------------------------------------------------------------
 def _dense(bins: Bins, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
-    """Row by row, against as many rows of Y as stay in cache."""
+    """Row by row, with as many rows of Y as fit in cache."""
     from ...gram.tiles import go_on
 
     out = np.empty((len(X), len(Y)), X.dtype)

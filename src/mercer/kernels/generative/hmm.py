@@ -56,7 +56,7 @@ class Observed(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    """What is known of hidden states: p(s_t), sums of p(s_t, s_t+1), these themselves, log p."""
+    """Posteriors of hidden states: p(s_t), sums of p(s_t, s_t+1), these themselves, log p."""
 
     states: np.ndarray
     steps: np.ndarray
@@ -106,7 +106,7 @@ class HMM(Params, ABC):
         """The model of a chain (start, transition), with emissions from posteriors of states."""
 
     def posterior(self, x: Observed, owner: str, pairs: bool = False) -> Posterior:
-        """By scaled forward and backward recursions; refuses what the model cannot have made."""
+        """By scaled forward and backward recursions; sequences must be possible under the model."""
         start, A = (np.ascontiguousarray(v, dtype=float) for v in (self.start, self.transition))
         S, n, T = len(start), len(x.ends) - 1, len(x.values)
         if A.shape != (S, S):
@@ -124,7 +124,7 @@ class HMM(Params, ABC):
         return Posterior(states, steps, each, total)
 
     def log_likelihood(self, X: Data) -> np.ndarray:
-        """log p(x) of every sample; -inf where the model cannot have made it."""
+        """log p(x) of every sample; -inf if the model cannot generate it."""
         x = self.read(X, type(self).__name__)
         found = np.empty(len(x.ends) - 1)
         for rows, part in x.chunks(2 * self.n_states):
@@ -179,7 +179,7 @@ class HMM(Params, ABC):
             Rounds at most; it ends where log p per observation grows by less than ``tol``.
         smoothing : float
             Added to all expected counts of states and symbols, and, relative to the variances of
-            all points, to covariances: what was never seen is not impossible.
+            all points, to covariances: what did not occur is not impossible.
         **options
             ``alphabet`` for :class:`mercer.DiscreteHMM`: the symbols, by default those in X.
         """

@@ -49,7 +49,7 @@ class Custom(Kernel):
 
     function: Callable[[Any, Any], Any] = a_function("a function of two samples")
     batch: bool = one_of(False, False, True)
-    because = "a function of the user, taken to be positive definite"
+    because = "a user-defined function, assumed to be positive definite"
 
     def prepare(self, X: Data) -> Data:
         X = super().prepare(X)

@@ -83,7 +83,7 @@ class Precomputed(Kernel):
     array([[0.5, 1.5]])
     """
 
-    because = "a matrix of the user, taken to hold the values of a kernel"
+    because = "a user-defined matrix, assumed to hold kernel values"
 
     def prepare(self, X: Data) -> MatrixRows:
         values = _checked(X)

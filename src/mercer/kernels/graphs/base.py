@@ -44,7 +44,7 @@ class GraphKernel(Kernel):
 
 @dataclass(eq=False, repr=False)
 class CountedParts(GraphKernel, Explicit):
-    """Counts of what a graph is made of; prepared samples are the features.
+    """Counts of the parts of a graph; prepared samples are the features.
 
     Samples are :class:`~mercer.Graph`, graphs of networkx or igraph, adjacency matrices, or tuples
     (adjacency matrix or list of edges, labels of nodes, labels of edges), in a list.

@@ -104,7 +104,7 @@ class GraphFiltration(GraphKernel):
         return self.replace(thresholds=chosen.tolist())
 
     def _weights(self, X: Graphs) -> np.ndarray:
-        """What arcs are sorted by."""
+        """The weights by which arcs are sorted."""
         flat = X.flat
         if self.weights == "given":
             return flat.weights

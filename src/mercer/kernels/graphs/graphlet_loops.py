@@ -17,8 +17,8 @@ def enumerate_sets(k, start, size, indptr, indices, table, out, state, room, mos
 
     A set is found once, from its smallest node (Wernicke's algorithm): nodes that may join come
     from ``ahead``, and a node goes there when the first of its neighbours joins. ``known`` tells
-    for each node which members of the set are its neighbours, as bits, so that the code of a set
-    needs no look at edges.
+    for each node which members of the set are its neighbours, as bits, so that edges are not needed
+    for the code of a set.
 
     Parameters
     ----------

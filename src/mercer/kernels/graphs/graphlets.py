@@ -86,7 +86,7 @@ class Graphlet(GraphKernel, Explicit):
         out = np.zeros((len(found), table_of(self.size)[1]))
         whole = np.flatnonzero(~drawn)
         if len(whole):
-            # pieces of a few hundred nodes: nobody knows how many sets there are
+            # pieces of a few hundred nodes: the number of sets is not known
             chosen = found[whole]
             parts = in_pieces(self._counted, chosen, 50 * (chosen.size + chosen.arcs))
             out[whole] = np.concatenate(parts)

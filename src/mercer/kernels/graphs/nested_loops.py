@@ -65,7 +65,7 @@ def _larger(one, other, layers):
 def trace(G, first, size, start, room, state, out, most):
     """The complexity trace of one graph, in up to ``most`` steps; returns where to go on.
 
-    Nodes from ``start`` on are looked at. ``state`` holds how many nodes are reached from the best
+    Nodes from ``start`` on are visited. ``state`` holds how many nodes are reached from the best
     root so far, r^2 times the variance of the distances to them, and the length of its trace.
     """
     distance, queue, degree, found = room

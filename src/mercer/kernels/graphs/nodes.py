@@ -110,7 +110,7 @@ class NodeKernel(Tiled):
 
     # ---- as a value ----------------------------------------------------------------------
     def __eq__(self, other: object) -> bool:
-        """Graphs of networkx have no equality of their own."""
+        """Graphs of networkx do not define equality."""
         if type(self) is not type(other):
             return NotImplemented
         assert isinstance(other, NodeKernel)

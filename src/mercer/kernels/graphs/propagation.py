@@ -1,4 +1,4 @@
-"""Kernels that pass on what is known of nodes to neighbours, and count nodes that look alike."""
+"""Kernels that propagate labels or attributes to neighbours, and count nodes that look alike."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from .base import CountedParts, Gains, GraphKernel
 from .container import Graphs, graphs
 from .walked import nonnegative, sources
 
-_ALIKE = "a circle of six nodes and two circles of three, all with the same label, look the same"
+_ALIKE = "a cycle of six nodes and two cycles of three, all with the same label, look the same"
 
 
 @dataclass(eq=False, repr=False)

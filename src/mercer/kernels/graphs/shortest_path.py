@@ -136,7 +136,7 @@ def _by_graph(X: Graphs, first: int, counts: np.ndarray) -> np.ndarray:
 
 
 def _rounded(lengths: np.ndarray) -> np.ndarray:
-    """Positive numbers to so many bits, so that sums in another order are the same."""
+    """Positive numbers rounded to a number of bits, so that sums in any order are equal."""
     mantissas, exponents = np.frexp(lengths)
     return np.ldexp(np.rint(np.ldexp(mantissas, _BITS)), exponents - _BITS)
 

@@ -94,7 +94,7 @@ class Laplacian:
         return self._columns(function, nodes, diagonal)[0, places]
 
     def _columns(self, function: Function, nodes: np.ndarray, pick: Callable) -> np.ndarray:
-        """What is wanted of the columns of f(L) at these nodes, side by side."""
+        """The requested parts of the columns of f(L) at these nodes, side by side."""
         from ...gram.tiles import go_on, run
 
         coefficients = expansion(function, self.upper)

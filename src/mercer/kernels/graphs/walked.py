@@ -119,7 +119,7 @@ class Steps(NamedTuple):
 
 
 def checked(X: Data, name: str) -> tuple[list[Graph], Graphs]:
-    """Graphs whose weights are none below 0."""
+    """Graphs without negative weights; an error otherwise."""
     found = read(X, name)
     return found, nonnegative(pack(found, name), name)
 

@@ -145,7 +145,7 @@ class WalkKernel(GraphKernel, Paired):
 
 
 ALIKE = (
-    "a circle of six nodes and two circles of three, with the same marks on all nodes and edges, "
+    "a cycle of six nodes and two cycles of three, with the same marks on all nodes and edges, "
     "have the same walks"
 )
 

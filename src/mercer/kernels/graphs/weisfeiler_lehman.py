@@ -34,7 +34,7 @@ class Coloured(CountedParts):
     def properties(self) -> prop.Properties:
         return self._growing(
             "the empty graph",
-            "a circle of six nodes and two circles of three have the same colours at all depths",
+            "a cycle of six nodes and two cycles of three have the same colours at all depths",
         )
 
 

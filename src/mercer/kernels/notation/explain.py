@@ -1,4 +1,4 @@
-"""A kernel in words: its formula, why it is one, what is known of it, and what that implies."""
+"""A kernel in words: its formula, why it is a kernel, its properties, and what they imply."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _NAMES = {
 
 
 def explain(kernel: Kernel) -> str:
-    """Why this is a kernel, what is known of it, and what that says of functions in H_k.
+    """Why this is a kernel, its properties, and what they imply for functions in H_k.
 
     Parameters
     ----------

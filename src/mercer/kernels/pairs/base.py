@@ -3,7 +3,7 @@
 Dynamic programmes over strings and over series share this: no block has a structure to use, half of
 a symmetric one is enough, and pairs whose weight is zero need no slope. Lists are cut into pieces
 of about as much work, a few hundredths of a second: they are shared by the cores, and between them
-Ctrl-C is heard.
+Ctrl-C is noticed.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def pieces(cells: np.ndarray) -> list[slice]:
 
 
 def all_pairs(values: Pairs, n: int, m: int, symmetric: bool) -> np.ndarray:
-    """The n x m block of values(i, j); of a symmetric one, half of them are asked for."""
+    """The n x m block of values(i, j); of a symmetric one, half of them are computed."""
     i, j = np.divmod(np.arange(n * m), max(m, 1))
     if symmetric:
         upper = i <= j

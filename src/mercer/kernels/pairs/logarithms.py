@@ -101,7 +101,7 @@ class WidePaired(LogPaired):
 
     @abstractmethod
     def too_large(self, x: Any, y: Any) -> str:
-        """What to say of two samples with too large a value, given as data sets of one each."""
+        """The message about two samples with too large a value, each given as a data set."""
 
     def pairs(self, X: Any, Y: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
         return self._plain_values(self.found(X, Y, i, j), X, Y, i, j)

@@ -1,4 +1,4 @@
-r"""What rankings say of each pair of items: who comes first, as a number s in [-1, 1].
+r"""The order of each pair of items in a ranking, as a number s in [-1, 1].
 
 It is 1 if the first item of the pair comes before the second, -1 if it comes after, 0 if they are
 tied. Everything here is about inner products :math:`\sum_{i < j} s_{ij} s'_{ij}`. If all s are
@@ -42,7 +42,7 @@ class Rankings(Prepared):
         The squared norm of each vector of signs.
     leans : array of shape (n, m), or None
         What is expected of an item and one that is not ranked: the chance that it comes after it,
-        less the chance that it comes before. None if that is not asked for.
+        less the chance that it comes before. None if that is not needed.
     before, after : arrays of uint32, or None
         The signs as bits: s = 1, and s = -1. Where they are not kept they are made when needed.
     """

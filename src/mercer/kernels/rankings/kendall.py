@@ -85,7 +85,9 @@ class Kendall(RankingKernel, Tiled):
             bounded=prop.yes("|k(x, y)| <= 1"),
             finite_dim=prop.yes("spanned by one function for each pair of items"),
             strictly_pd=prop.no(opposite),
-            characteristic=prop.no(f"{opposite}: half and half, they look like a tie of all items"),
+            characteristic=prop.no(
+                f"{opposite}: an equal mixture of both looks like a tie of all items"
+            ),
             positive_diag=prop.no("k(x, x) = 0 where all items are tied"),
         )
 
@@ -169,7 +171,7 @@ class Mallows(RankingKernel, Tiled):
         strict = prop.yes(
             "the Gaussian kernel of R^d, at the signs of pairs, which tell rankings apart"
         )
-        few = prop.yes("so many items have finitely many rankings")
+        few = prop.yes("finitely many items have finitely many rankings")
         return self._stated(bounded=one, positive_diag=one, strictly_pd=strict, finite_dim=few)
 
 

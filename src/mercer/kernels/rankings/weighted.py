@@ -44,7 +44,7 @@ def _check_weights(value: Any) -> str | None:
 
 @dataclass(eq=False, repr=False)
 class Concordance(RankingKernel):
-    """What is known of kernels that count pairs of items in the same order."""
+    """Common base of kernels that count pairs of items in the same order."""
 
     @property
     def properties(self) -> prop.Properties:

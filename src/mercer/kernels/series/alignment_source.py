@@ -1,8 +1,8 @@
 """The source of sums and minima over alignments on a device, written for a number of channels.
 
 A program compares one series with a lane of others, in strips of columns of the table of all pairs
-of points. It goes down a strip row by row; the last row is in registers. What leaves the strip on
-its right is written to memory, with its power of two, and read by the next one.
+of points. It goes down a strip row by row; the last row is in registers. The right edge of a strip
+is written to memory, with its power of two, and read by the next strip.
 
 Between rows, the numbers of a lane are multiplied by a power of two (``unit`` holds it), so that
 the largest is between 1 and 2.

@@ -56,7 +56,7 @@ class DilatedConvolution(Explicit):
     ends, where every other convolution is padded with the median of the training data (the others
     are not padded). Series may have any lengths, even shorter than nine points.
 
-    The classes of series that differ in shapes, wherever they occur, are often linear in these
+    Classes that differ in shapes, wherever these occur, are often linearly separable in these
     features: ``SVC(C=10, kernel=DilatedConvolution())`` and ``LSSVC(C=100, ...)`` are accurate on
     most sets of the UCR archive, and take time linear in the length of series.
 

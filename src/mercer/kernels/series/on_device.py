@@ -1,4 +1,4 @@
-"""All pairs of two samples of series on a device: what kernels share that are computed there."""
+"""All pairs of two samples of series on a device: common code of kernels computed there."""
 
 from __future__ import annotations
 

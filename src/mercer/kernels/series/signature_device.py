@@ -60,7 +60,7 @@ class DeviceSignatures(AllPairs):
 
 @cache
 def written(channels: int, order: int) -> str:
-    """The source, for paths in so many channels."""
+    """The source, for paths with this many channels."""
     cells = range(_STRIPS.get(channels, 4))
     start = [f"a{b} = tl.zeros((L,), tl.float64)" for b in cells]
     start += [f"s{b}_{q} = a0" for b in cells for q in range(1, order)]

@@ -113,7 +113,7 @@ class Intersection(OnSets, Tiled):
     def properties(self) -> prop.Properties:
         bounded = UNKNOWN
         if isinstance(self.measure, str) and self.measure == "counting":
-            bounded = prop.no("sets may be as large as one likes")
+            bounded = prop.no("sets may be arbitrarily large")
         return self._stated(
             bounded=bounded,
             continuous=prop.yes("|mu(A n B) - mu(C n B)| is at most mu(A delta C)"),

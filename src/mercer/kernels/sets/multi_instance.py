@@ -123,7 +123,7 @@ class Minimax(Transform):
     @property
     def properties(self) -> prop.Properties:
         p = of_pullback(self.kernel.properties)
-        blind = prop.no("bags with the same extremes are one to it")
+        blind = prop.no("bags with the same extremes are the same to it")
         return prop.close_hilbert(
             replace(p, domain=self.domain, strictly_pd=blind, characteristic=blind)
         )

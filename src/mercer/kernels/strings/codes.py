@@ -66,7 +66,7 @@ def pattern_codes(
     symbols, starts : arrays
         The symbols of all samples, and where the windows begin.
     kept : sequence of int
-        The places of the window that are looked at.
+        The places of the window that are compared.
     index, patterns : int
         Which of how many patterns of the kernel this is: their codes do not meet.
     width : int, optional

@@ -92,7 +92,7 @@ class RestrictedGappy(Substrings):
         return max(1, comb(self.g, self.k))
 
     def prepare(self, X: Data) -> Sequences:
-        """Sequences: features are computed when they are asked for, since they have slopes."""
+        """Sequences; features are computed when needed, since they have derivatives."""
         return self.read(X)
 
     def features(self, X: Sequences) -> sp.csr_matrix:

@@ -1,4 +1,4 @@
-"""What kernels of inexact k-mers share: sums over patterns, and features if they are asked for."""
+"""Common base of kernels on inexact k-mers: sums over patterns, and features if requested."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ _SMALL = 1e7  # bytes that features may take in any case
 class Patterned(Substrings):
     """A sum over patterns of windows; prepared samples are sequences.
 
-    The features are computed when they are asked for, and the kernel matrix is not made from
-    them. They pay where they take much less memory than that matrix.
+    Features are computed on request, and the kernel matrix is not made from them. They pay where
+    they take much less memory than that matrix.
     """
 
     @property

@@ -42,7 +42,7 @@ AMINO_ACIDS = PROTEIN[:20]
 
 @cache
 def blosum62_joint() -> np.ndarray:
-    """How often two amino acids stand for each other, in the model behind BLOSUM62.
+    """The joint probabilities of aligned amino acids, in the model behind BLOSUM62.
 
     Its scores s(a, b) = log(q(a, b) / (p(a) p(b))) / unit are those of letters with frequencies p
     that stand for each other with frequencies q. As q adds up to p, they tell p and the unit: p is

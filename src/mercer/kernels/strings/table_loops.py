@@ -1,9 +1,9 @@
 """The tables of subsequence kernels, sixteen at a time; no interpreter lock.
 
 Tables are filled in strips of columns, row by row, so that a strip of all sixteen stays in cache.
-Rows of shorter strings go on with symbols that match nothing. With derivatives, every number of a
-table is followed by its own, D: products and sums are differentiated cell by cell, so that slopes
-are as exact as the values.
+Rows of shorter strings are padded with symbols that match nothing. With derivatives, every number
+of a table is followed by its own, D: products and sums are differentiated cell by cell, so that
+slopes are as exact as the values.
 
 A table may be filled in several calls, of some columns each: ``begin`` puts sixteen pairs into
 lanes, ``fill`` goes on from column to column, and ``finish`` reads the results.

@@ -90,7 +90,7 @@ class Words(Explicit):
         return self._stated(
             bounded=prop.no("k(x, x) grows with the length of x"),
             **prop.blind(order),
-            finite_dim=prop.no("there is no end of words"),
+            finite_dim=prop.no("there are infinitely many words"),
             positive_diag=prop.no("a document without words has k(x, x) = 0"),
         )
 

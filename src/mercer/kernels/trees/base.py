@@ -48,7 +48,7 @@ class Numbers(NamedTuple):
 
 @dataclass(eq=False, repr=False)
 class TreeKernel(Kernel):
-    """A sum over the nodes of two trees of what they have in common below.
+    """A sum over pairs of nodes of two trees of the fragments below that they share.
 
     Samples are bracket strings ``"(S (NP dogs) (VP bark))"``, nested tuples ``("S", ("NP", "dogs"),
     ("VP", "bark"))``, elements of :mod:`xml.etree` (their tags; text and attributes are ignored),
@@ -82,7 +82,7 @@ class TreeKernel(Kernel):
 
     def _counting_nodes(self) -> prop.Properties:
         """The properties of kernels with the whole tree among its features."""
-        largest = "of distinct trees, one of most nodes has itself as a fragment, and no other has"
+        largest = "among distinct trees, one with the most nodes is a fragment of itself only"
         return self._stated(
             bounded=_growing,
             strictly_pd=prop.yes(largest),

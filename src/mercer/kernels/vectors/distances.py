@@ -28,13 +28,13 @@ class SquaredDistances:
     r"""weight * ||x_i - y_j||^2 in tiles, by one matrix product of augmented coordinates.
 
     The product cancels: its error is that of the squared norms, which exceed distances wherever
-    samples lie in groups far apart, or one of them far from all others. Coordinates are taken
-    from a centre that outliers do not move. An entry D is computed again from the differences where
+    samples lie in groups far apart, or one of them far from all others. Coordinates are relative to
+    a centre that is robust to outliers. An entry D is computed again from the differences where
 
     .. math:: \varepsilon |w| (\|x\|^2 + \|y\|^2) > \tau (\mathrm{scale} + |D|),
 
-    in double precision for samples in single precision. Nothing of this costs anything where no
-    sample is far enough from the centre.
+    in double precision for samples in single precision. None of this costs anything if no sample is
+    far enough from the centre.
 
     Parameters
     ----------
@@ -46,12 +46,12 @@ class SquaredDistances:
         Is a root of the distances taken, or something else with a kink at 0? Then entries near 0
         are computed from the differences, too.
     scale : float
-        The weighted distance on which what is done with D varies.
+        The weighted distance over which functions of D vary.
 
     Attributes
     ----------
     in_doubt : bool
-        Might some entry of the bare product have to be computed again?
+        Might some entry of the plain product have to be recomputed?
     """
 
     unit = 1.0  # the products are the exponents already
@@ -68,7 +68,7 @@ class SquaredDistances:
         self.weight, self.exact, self.scale = weight, exact, scale
         self.sparse = sp.issparse(X) or sp.issparse(Y)
         self.dtype = np.dtype(np.result_type(X, Y))
-        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is computed anew
+        with np.errstate(over="ignore", invalid="ignore"):  # what overflows is recomputed
             if self.sparse:
                 self.nx = squared_norms(X)
                 self.ny = self.nx if Y is X else squared_norms(Y)
@@ -100,7 +100,7 @@ class SquaredDistances:
         self.right[:, d], self.right[:, d + 1] = 1, weight * self.ny
 
     def _doubt(self, norms: np.ndarray) -> np.ndarray:
-        """What samples with these squared norms add to the limit below which D is not trusted."""
+        """What samples with these squared norms add to the limit below which D is unreliable."""
         error = np.finfo(self.dtype).eps * abs(self.weight) * norms
         doubt = error / _SMOOTH[self.dtype] - self.scale / 2
         if self.exact:
@@ -110,12 +110,12 @@ class SquaredDistances:
 
     @property
     def error(self) -> float:
-        """The largest error of an exponent that the product makes, before anything is mended."""
+        """The largest error of an exponent by the product, before corrections."""
         largest = self.nx.max(initial=0) + self.ny.max(initial=0)
         return float(np.finfo(self.dtype).eps * abs(self.weight) * largest)
 
     def exp(self, rows: Any, cols: Any) -> np.ndarray:
-        """exp of a tile of the bare product; where rounding makes the exponent positive, it is."""
+        """exp of a tile of the plain product; exponents that rounding has made positive stay so."""
         D = self.left[rows] @ self.right[cols].T
         return np.exp(D, out=D)
 
@@ -138,7 +138,7 @@ class SquaredDistances:
         return np.maximum(D, 0, out=D) if self.weight > 0 else np.minimum(D, 0, out=D)
 
     def _checked(self, D: np.ndarray, rows: Any, cols: Any) -> np.ndarray:
-        """A tile with the right sign, in which what cancels has been computed again."""
+        """A tile with the right sign, in which entries that cancel have been recomputed."""
         x, y = self.doubt_x[rows], self.doubt_y[cols]
         limit = x.max(initial=-np.inf) + y.max(initial=-np.inf)
         trusted = limit <= D if self.weight > 0 else -limit >= D
@@ -188,8 +188,8 @@ class SquaredDistances:
     def by_column(self, V: np.ndarray, D: np.ndarray) -> np.ndarray:
         """[sum_ij V_ij (x_id - y_jd)^2] for every column d, by one product with V.
 
-        D is the whole block of distances: it tells which pairs are so close that their differences
-        are taken one by one.
+        D is the whole block of distances: it shows which pairs are so close that their differences
+        are needed.
         """
         X, Y = (as_dense(Z).astype(np.float64, copy=False) for Z in (self.X, self.Y))
         near: Any = 0.0
@@ -217,9 +217,9 @@ def centre(X: np.ndarray) -> np.ndarray:
 
 
 def _without_offset(X: Any, Y: Any) -> tuple[Any, Any] | None:
-    """CSR matrices less what rows have in common in columns that all of them have; None if nothing.
+    """CSR matrices minus the common offset of columns without zeros; None if there is none.
 
-    Distances stay, and so do zeros: the other columns are left alone.
+    Distances stay the same, and so do zeros: other columns are left alone.
     """
     same, d = X is Y, X.shape[1]
     if not (sp.issparse(X) and sp.issparse(Y)) or d != Y.shape[1]:
@@ -279,7 +279,7 @@ def variance_scale(X: Vectors) -> float:
 
 
 def _squarable(X: Vectors, size: float) -> tuple[Vectors, float]:
-    """X, whose numbers are about this large, in a unit in which they have squares; that unit."""
+    """X, with numbers of about this size, in a unit in which they have squares; that unit."""
     if size == 0 or 1 / SQUARABLE <= size <= SQUARABLE:
         return X, 1.0
     unit = float(np.exp2(np.floor(np.log2(size))))

@@ -1,4 +1,4 @@
-"""Arguments that are single numbers: counts, positive numbers, shares; rejected in words if not.
+"""Arguments that are names or single numbers: counts, shares, ...; rejected in words if not.
 
 Errors state the name of an argument, what it must be, and what it is.
 """
@@ -58,6 +58,13 @@ def check_count(
     if not is_count(value, least, most):
         raise ValueError(f"{name} must be {count_words(least, most, also)}, got {value!r}.")
     return int(value)
+
+
+def check_choice(name: str, value: Any, allowed: Iterable[str]) -> Any:
+    """One of these names; anything else is rejected."""
+    if not is_one_of(value, tuple(allowed)):
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, allowed))}, got {value!r}.")
+    return value
 
 
 def check_number(

@@ -7,9 +7,9 @@ import pandas as pd
 import pytest
 
 from mercer import Gaussian, load, parse
-from mercer.cli.fit import fit_table
 from mercer.cli.main import main
 from mercer.cli.summary import _roles, meaning, summary
+from mercer.cli.tasks import fit_table
 from mercer.tables.roles import Column
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import check_count
+from ..checks import check_choice, check_count
 from ..exceptions import FileFormatError
 from .base import Chunk, regrouped
 from .roles import Roles, listed
@@ -53,8 +53,7 @@ class TableChunks(Source):
         rows: int | None = None,
         missing: str = "error",
     ) -> None:
-        if missing not in _MISSING:
-            raise ValueError(f"missing must be one of {_MISSING}, got {missing!r}.")
+        check_choice("missing", missing, _MISSING)
         super().__init__(name, paths)
         self._checked = missing == "keep"
         self.roles, self.missing = Roles(columns, target, weight), missing

@@ -106,6 +106,20 @@ def boosted(
     return _Trees(model, rows, trees, clock() - start, told)
 
 
+def rivals(
+    task: Any, model: Any, X: Table, y: np.ndarray, new: Table, spent: float | None
+) -> tuple[dict[str, np.ndarray], list[str]]:
+    """What all of them answer for new rows, and notes; no trees without the time a fit took."""
+    others: dict[str, Any] = {task.constant: Constant(model)}
+    if hasattr(model.linear_, "machines_"):
+        others["linear"] = Linear(model, X, y)
+    told: list[str] = []
+    if spent is not None:
+        trees = boosted(model, X, y, classes=hasattr(model, "classes_"), spent=spent)
+        others["boosted trees"], told = trees, trees.told
+    return {name: getattr(other, task.answer)(new) for name, other in others.items()}, told
+
+
 class _Trees:
     def __init__(
         self, model: Any, rows: Table, trees: Any, seconds: float, told: list[str]

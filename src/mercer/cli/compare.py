@@ -6,22 +6,17 @@ import time
 from argparse import ArgumentParser, Namespace
 from typing import Any
 
-import numpy as np
-from sklearn.model_selection import train_test_split
-
 from ..gram.plan import Plan
 from ..kernels.notation.parse import parse
-from ..tables.classifier import TableClassifier
 from ..tables.numbers import count
 from ..tables.reading import read_table
-from ..tables.regressor import TableRegressor
-from ..tables.roles import Table, label_target, numeric_target, require
+from ..tables.roles import Table, require
 from ..tables.rows import check_enough, check_share, select
 from .arguments import names
 from .baselines import Constant, Linear, boosted
-from .classify import class_scores, kept_inside, learnable
-from .fit import BUDGET, add_table, check_target, number_scores, selection_options, task_of
+from .fit import BUDGET, add_table, check_target, selection_options, task_of
 from .output import as_json, entry, grid, number, say
+from .tasks import LABELS, Task
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -51,76 +46,57 @@ def run(args: Namespace) -> None:
         task = task_of(one, table)
         others = [name for name in args.features or table.columns if name not in targets]
         rows = compare(table, target, task, kernels, Namespace(**vars(one) | {"features": others}))
-        told[target] = {"task": task, "models": rows}
+        told[target] = {"task": task.name, "models": rows}
         if not args.json:
-            print(_shown(target, task, rows))
+            print(_shown(target, task.name, rows))
     if args.json:
         print(as_json(told))
 
 
 def compare(
-    table: Table, target: str, task: str, kernels: dict[str, Any], args: Namespace
+    table: Table, target: str, task: Task, kernels: dict[str, Any], args: Namespace
 ) -> list[dict[str, Any]]:
     """Scores and seconds of every model on the same held-out rows."""
-    classes = task == "classification"
-    if classes:
-        y = label_target(table, target)
-        given, _ = learnable(y)
-    else:
-        y = numeric_target(table, target)[0]
-        given = np.isfinite(y)
+    y, given, _ = task.target(table, target)
     options = selection_options(args)
     seed = options.pop("seed")
     chosen = select(table, target, given, **options)
     X, y = chosen.X, y[chosen.rows]
+    y = y.astype(str) if task is LABELS else y
     check_enough(round(len(y) * (1 - args.test_size)))
-    if classes:
-        y = y.astype(str)
-        inside = kept_inside(np.unique(y, return_inverse=True)[1], args.test_size, seed)
-        train, test = np.flatnonzero(inside), np.flatnonzero(~inside)
-    else:
-        train, test = train_test_split(
-            np.arange(len(y)), test_size=args.test_size, random_state=seed
-        )
-    if not len(test):
+    inside = task.inside(y, args.test_size, seed)
+    if inside.all():
         raise ValueError(
             "no row is held out for comparing models; give more rows, or a larger --test-size."
         )
-    plan = None if args.memory is None else Plan(memory=args.memory)
-    kind = TableClassifier if classes else TableRegressor
+    train, new = (X[inside], y[inside]), X[~inside]
     settings = {
-        "roles": chosen.roles, "styles": chosen.styles, "plan": plan,
-        "budget": args.budget or BUDGET, "random_state": seed, "verbose": not args.json,
+        "roles": chosen.roles, "styles": chosen.styles, "random_state": seed,
+        "plan": None if args.memory is None else Plan(memory=args.memory),
+        "budget": args.budget or BUDGET, "verbose": not args.json,
     }  # fmt: skip
     found: list[dict[str, Any]] = []
 
     def add(name: str, model: Any, seconds: float) -> None:
-        new, truth = X.iloc[test], y[test]
-        if classes:
-            scores = class_scores(truth, model.predict_proba(new), labels)
-            measures = ("accuracy", "balanced", "log loss")
-        else:
-            scores, measures = number_scores(truth, model.predict(new)), ("RMSE", "MAE", "R2")
-        found.append({"model": name, **dict(zip(measures, scores, strict=True)),
+        scores = task.scores(y[~inside], getattr(model, task.answer)(new), first)
+        found.append({"model": name, **dict(zip(task.measures, scores, strict=True)),
                       "seconds": round(seconds, 2)})  # fmt: skip
 
     start = time.perf_counter()
-    first: Any = kind(**settings).fit(X.iloc[train], y[train])
-    labels: Any = getattr(first, "classes_", None)
+    first: Any = task.kind(**settings).fit(*train)
     spent = time.perf_counter() - start
     add("kernels, chosen", first, spent)
     for text, kernel in kernels.items():
         say(f"fitting {text}", args.json)
         start = time.perf_counter()
-        model = kind(kernel, **settings).fit(X.iloc[train], y[train])
+        model = task.kind(kernel, **settings).fit(*train)
         add(text, model, time.perf_counter() - start)
     if hasattr(first.linear_, "machines_"):
-        add("linear", Linear(first, X.iloc[train], y[train]), 0.0)
+        add("linear", Linear(first, *train), 0.0)
     add("constant", Constant(first), 0.0)
-    trees = boosted(first, X.iloc[train], y[train], classes=classes, spent=spent)
+    trees = boosted(first, *train, classes=task is LABELS, spent=spent)
     add("boosted trees" + ", cut short" * bool(trees.told), trees, trees.seconds)
-    best = "accuracy" if classes else "R2"
-    return sorted(found, key=lambda row: -row[best])
+    return sorted(found, key=lambda row: -row[task.best])
 
 
 def _shown(target: str, task: str, rows: list[dict[str, Any]]) -> str:

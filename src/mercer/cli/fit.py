@@ -4,29 +4,21 @@ from __future__ import annotations
 
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from sklearn.base import clone
-from sklearn.metrics import mean_absolute_error, r2_score, root_mean_squared_error
-
 from ..engine.durations import duration_words, parse_duration
 from ..engine.memory import free_memory, parse_memory
-from ..frames import pandas
 from ..gram.plan import Plan
 from ..io.files import save
 from ..kernels.notation.parse import parse
 from ..tables.numbers import part_of
 from ..tables.reading import kind_of, read_table
-from ..tables.regressor import TableRegressor
-from ..tables.roles import Column, Table, few_whole_numbers, holds_labels, numeric_target
-from ..tables.rows import MISSING, MOST_HELD, check_enough, held_share, select
+from ..tables.roles import Table, few_whole_numbers, holds_labels
+from ..tables.rows import MISSING, MOST_HELD
 from .arguments import budget, names, positive_numbers, rank, whole
-from .baselines import Constant, Linear, boosted
 from .output import as_json, check_out, command, entry
+from .tasks import LABELS, NUMBERS, Task, fit_table
 
 _IN_MEMORY = 5  # memory for a table and computations, relative to its size as text
 _READ = 3e7  # bytes of text read per second, approximately
@@ -104,7 +96,7 @@ def add_table(
 
 def run(args: Namespace) -> None:
     """Run the command."""
-    from .summary import classification_summary, outcome, summary
+    from .summary import outcome, summary
 
     start = time.perf_counter()
     options = model_options(args)
@@ -118,13 +110,13 @@ def run(args: Namespace) -> None:
     if is_large(args):
         from .large import fit_large
 
-        table, task, found = fit_large(args, options)
+        table, found = fit_large(args, options)
     else:
         table = read_table(args.table)
-        task = task_of(args, table)
-        found = fitter(task)(
+        found = fit_table(
             table,
             args.target,
+            task_of(args, table),
             **selection_options(args),
             test_size=args.test_size,
             baseline=not args.no_baseline,
@@ -133,17 +125,17 @@ def run(args: Namespace) -> None:
     found.model.target_ = args.target
     save(found.model.set_params(verbose=False), out)
     if args.json:
-        told = outcome(found, task) | {"target": args.target, "model": str(out)}
+        told = outcome(found) | {"target": args.target, "model": str(out)}
         print(as_json(told | {"seconds": round(time.perf_counter() - start, 2)}))
     elif not args.quiet:
-        print((summary if task == "regression" else classification_summary)(found))
+        print(summary(found))
         whole = bool(found.scores) and found.model is not found.trained
         every = "all " * (found.model.rows_ == found.rows)
         again = f", fitted again to {every}{part_of(found.model.rows_, found.rows)}" * whole
         print(entry("saved", f"{out}{again}"))
         print(entry("took", duration_words(time.perf_counter() - start)))
         if args.task == "auto":
-            for words in hints(table, args.target, task):
+            for words in hints(table, args.target, found.task):
                 print(entry("hint", words))
         print(command("mercer", "predict", str(out), "NEW_TABLE.csv", "--out", "predictions.csv"))
 
@@ -213,115 +205,22 @@ def selection_options(args: Namespace) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def task_of(args: Namespace, table: Table) -> str:
+def task_of(args: Namespace, table: Table) -> Task:
     """Numbers or labels?"""
-    if args.task != "auto":
-        return args.task
-    return "classification" if holds_labels(table, args.target) else "regression"
+    labels = args.task == "classification"
+    if args.task == "auto":
+        labels = holds_labels(table, args.target)
+    return LABELS if labels else NUMBERS
 
 
-def fitter(task: str) -> Any:
-    """The function that fits and judges a model for a task."""
-    from .classify import classify_table
-
-    return fit_table if task == "regression" else classify_table
-
-
-def hints(table: Table, target: str, task: str) -> list[str]:
+def hints(table: Table, target: str, task: Task) -> list[str]:
     """Which option to use if the task was inferred wrongly."""
     few = few_whole_numbers(table, target)
-    if task == "regression" and few:
+    if task is NUMBERS and few:
         return [
             f"the target holds {few} different whole numbers; if they stand for classes, use "
             f"--task classification"
         ]
-    if task == "classification" and few == 2:
+    if task is LABELS and few == 2:
         return ["the target holds two numbers; to predict it as a number, use --task regression"]
     return []
-
-
-@dataclass
-class Fit:
-    """The result of ``mercer fit``.
-
-    ``trained`` was fitted to the rows that were not held out, and has these scores; ``model`` is
-    the same model fitted again to all ``rows``.
-    """
-
-    model: TableRegressor
-    trained: TableRegressor
-    columns: list[Column]
-    dropped: int
-    rows: int
-    scores: dict[str, tuple[float, ...]]  # RMSE, MAE and R2 on the rows held out, by model
-    held_out: Table  # their target, prediction, its standard deviation and a 90 % interval
-    target: str = ""  # how its strings were read, if it has any
-    told: list[str] = field(default_factory=list)  # of the boosted trees
-
-    measures = ("RMSE", "MAE", "R2")
-
-    @property
-    def held(self) -> int:
-        """The number of held-out rows."""
-        return 0 if self.held_out is None else len(self.held_out)
-
-
-def fit_table(
-    table: Table,
-    target: str,
-    *,
-    features: list[str] | None = None,
-    roles: Mapping[str, str] | None = None,
-    test_size: float | None = None,
-    missing: str = "use",
-    seed: int = 0,
-    baseline: bool = True,
-    **options: Any,
-) -> Fit:
-    """Fit a :class:`TableRegressor`, which takes all other options, and judge it."""
-    held_share(test_size, 2)  # refused before a long column is read
-    y, how = numeric_target(table, target)
-    chosen = select(table, target, np.isfinite(y), features=features, roles=roles, missing=missing)
-    X, y = chosen.X, y[chosen.rows]
-    order = np.random.default_rng(seed).permutation(len(y))
-    held = round(held_share(test_size, len(y)) * len(y))
-    held = held if held > 1 else 0  # there is no R2 of one row
-    train, test = np.sort(order[held:]), np.sort(order[:held])
-    check_enough(len(train))
-    model = TableRegressor(roles=chosen.roles, styles=chosen.styles, random_state=seed, **options)
-    start = time.perf_counter()
-    trained = clone(model).fit(X.iloc[train], y[train])
-    spent = time.perf_counter() - start
-    scores: dict[str, tuple[float, ...]] = {}
-    held_out, told = None, list[str]()
-    if held:
-        scores, held_out, told = _judge(trained, X, y, train, test, spent if baseline else None)
-    model = trained.refit(X, y) if held else trained
-    columns = chosen.described(trained.columns_)
-    return Fit(model, trained, columns, chosen.dropped, len(y), scores, held_out, how, told)
-
-
-def _judge(
-    model: TableRegressor, X: Table, y: np.ndarray, train: np.ndarray, test: np.ndarray,
-    spent: float | None,
-) -> tuple[dict, Table, list[str]]:  # fmt: skip
-    new = X.iloc[test]
-    found = model.tabulate(new, detail=True).set_index(new.index)
-    rivals = {"the mean": Constant(model).predict(new)}
-    if hasattr(model.linear_, "machines_"):
-        rivals["linear"] = Linear(model, X.iloc[train], y[train]).predict(new)
-    told: list[str] = []
-    if spent is not None:
-        trees = boosted(model, X.iloc[train], y[train], classes=False, spent=spent)
-        rivals["boosted trees"], told = trees.predict(new), trees.told
-    rivals["kernels"] = found["prediction"].to_numpy()
-    scores = {name: number_scores(y[test], f) for name, f in rivals.items()}
-    truth = pandas().Series(y[test], new.index, name="target")
-    return scores, pandas().concat([truth, found], axis=1), told
-
-
-def number_scores(y: np.ndarray, f: np.ndarray) -> tuple[float, float, float]:
-    """RMSE, MAE and R2 of predictions."""
-    metrics = (root_mean_squared_error, mean_absolute_error, r2_score)
-    rmse, mae, r2 = (float(m(y, f)) for m in metrics)
-    return rmse, mae, r2

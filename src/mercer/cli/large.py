@@ -8,22 +8,21 @@ from time import perf_counter
 from typing import Any, NamedTuple
 
 import numpy as np
+from sklearn.base import is_classifier
 
 from ..chunks.base import Chunk, Chunks
 from ..chunks.front import stream
 from ..chunks.source import BYTES
 from ..engine.durations import duration_words
 from ..engine.memory import memory_words, parse_memory
-from ..tables.classifier import TableClassifier
 from ..tables.reading import kind_of
 from ..tables.regressor import TableRegressor
 from ..tables.roles import Table
 from ..tables.rows import held_share
 from ..tables.streaming import fit_surveyed, survey
-from .baselines import Constant, Linear, boosted
-from .classify import Classification, class_scores
-from .fit import Fit, budget_of, number_scores, selection_options, task_of
+from .fit import budget_of, selection_options, task_of
 from .output import say
+from .tasks import Fit
 
 MOST_HELD = 20_000  # rows held out
 _READ, _PACKED = 1.5e8, 6e7  # bytes of a file that a pass reads per second, plain or compressed
@@ -79,8 +78,8 @@ def first_rows(args: Namespace) -> tuple[Table, int]:
     return first.X.assign(**{args.target: first.y}), int(rows)
 
 
-def fit_large(args: Namespace, options: dict[str, Any]) -> tuple[Table, str, Any]:
-    """Some rows of the file, the task, and the result."""
+def fit_large(args: Namespace, options: dict[str, Any]) -> tuple[Table, Fit]:
+    """Some rows of the file, and the result."""
     start = perf_counter()
     share = held_share(args.test_size, 2)
     chosen, quiet = selection_options(args), not options["verbose"]
@@ -99,56 +98,17 @@ def fit_large(args: Namespace, options: dict[str, Any]) -> tuple[Table, str, Any
     )
     table = found.sample.X.assign(**{args.target: found.sample.y})
     task = task_of(args, table)
-    kind = TableRegressor if task == "regression" else TableClassifier
-    model: Any = kind(roles=chosen["roles"] or None, random_state=args.seed, **options)
+    model: Any = task.kind(roles=chosen["roles"] or None, random_state=args.seed, **options)
     model = fit_surveyed(model, chunks, found, again=reading.passes > 1)
-    count, held, told = found.drawn.count, found.held, list[str]()
-    scores: dict[str, tuple[float, ...]] = {}
-    shown = confusion = None
-    if held is not None:
+    fitted = Fit(task, model, model, model.columns_, 0, found.drawn.count)
+    if found.held is not None:
         spent = None if args.no_baseline else perf_counter() - start
-        scores, shown, confusion, told = _judged(model, found.sample, held, task, spent)
-    if task == "regression":
-        fit: Any = Fit(model, model, model.columns_, 0, count, scores, shown, told=told)
-    else:
-        known = 0 if confusion is None else int(confusion.sum())
-        fit = Classification(
-            model, model, model.columns_, 0, count, known, scores, confusion, told=told
-        )
-    return table, task, fit
+        fitted.judge(*_known(model, found.sample), *_known(model, found.held), spent)
+    return table, fitted
 
 
-def _judged(
-    model: Any, sample: Chunk, held: Chunk, task: str, spent: float | None
-) -> tuple[dict, Any, Any, list[str]]:
-    """Scores on held-out rows; baselines are fitted to the sample."""
-    from sklearn.metrics import confusion_matrix
-
-    numeric = task == "regression"
-    (X, y), (new, truth) = (_known(model, chunk, numeric) for chunk in (sample, held))
-    ask = "predict" if numeric else "predict_proba"
-    rivals = {"the mean" if numeric else "majority": getattr(Constant(model), ask)(new)}
-    if hasattr(model.linear_, "machines_"):
-        rivals["linear"] = getattr(Linear(model, X, y), ask)(new)
-    told: list[str] = []
-    if spent is not None:
-        trees = boosted(model, X, y, classes=not numeric, spent=spent)
-        rivals["boosted trees"], told = getattr(trees, ask)(new), trees.told
-    if numeric:
-        shown = model.tabulate(new, detail=True)
-        shown.insert(0, "target", truth)
-        rivals["kernels"] = shown["prediction"].to_numpy()
-        scores = {name: number_scores(truth, np.asarray(f)) for name, f in rivals.items()}
-        return scores, shown, None, told
-    rivals["kernels"] = P = model.predict_proba(new)
-    found = model.classes_[np.argmax(P, axis=1)]
-    of_each = {name: class_scores(truth, Q, model.classes_) for name, Q in rivals.items()}
-    return of_each, None, confusion_matrix(truth, found, labels=model.classes_), told
-
-
-def _known(model: Any, chunk: Chunk, numeric: bool) -> tuple[Table, np.ndarray]:
+def _known(model: Any, chunk: Chunk) -> tuple[Table, np.ndarray]:
     """Rows whose target the model can predict."""
-    y: Any = np.asarray(chunk.y)
-    y = y.astype(float) if numeric else y.astype(model.classes_.dtype)
-    known = np.isfinite(y) if numeric else np.isin(y, model.classes_)
-    return chunk.X[known].reset_index(drop=True), y[known]
+    known = model._scaled(chunk.y)[1]
+    y = np.asarray(chunk.y)[known].astype(model.classes_.dtype if is_classifier(model) else float)
+    return chunk.X[known].reset_index(drop=True), y

@@ -11,20 +11,12 @@ from math import isfinite
 from pathlib import Path
 from textwrap import fill
 from typing import Any
-from unicodedata import category
+
+from ..reports.markup import visible as printable  # names in a file must not steer the terminal
 
 WIDTH = 98
 _MARGIN = 10
-_CONTROL = ("Cc", "Cf", "Zl", "Zp")  # escape codes, changes of direction, separators of lines
 ROOM = WIDTH - _MARGIN  # characters beside the headings
-
-
-def printable(text: str) -> str:
-    """Control characters spelled out: names in a file must not steer the terminal."""
-    return "".join(
-        c if c in "\n\t" or category(c) not in _CONTROL else c.encode("unicode_escape").decode()
-        for c in text
-    )
 
 
 def say(text: str, quiet: bool = False) -> None:

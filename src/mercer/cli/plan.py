@@ -15,7 +15,7 @@ from ..tables.encoding import completed, encode, learn_parts
 from ..tables.metric import Profile
 from ..tables.numbers import count, part_of
 from ..tables.reading import read_table
-from ..tables.roles import label_target, numeric_target, tidy
+from ..tables.roles import tidy
 from ..tables.rows import check_enough, select
 from ..tables.search import Effort
 from ..tables.streaming import sample_rows, second_pass
@@ -32,8 +32,7 @@ from .fit import (
 from .large import Reading, first_rows
 from .output import as_json, command, entry
 from .summary import _roles
-
-_TRIED = 20_000  # rows of a table that a kernel is tried on
+from .tasks import LABELS
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -49,14 +48,9 @@ def run(args: Namespace) -> None:
     large = is_large(args)
     table, whole = first_rows(args) if large else (read_table(args.table), 0)
     task = task_of(args, table)
-    if task == "classification":
-        y = label_target(table, args.target)
-        given = np.array([x is not None for x in y])
-        classes = len(set(y[given]))
-        outputs = 1 if classes == 2 else classes
-    else:
-        y = numeric_target(table, args.target)[0]
-        given, outputs = np.isfinite(y), 1
+    y, given, _ = task.target(table, args.target)
+    classes = len(set(y[given])) if task is LABELS else 2
+    outputs = 1 if classes == 2 else classes
     chosen_by = selection_options(args)
     chosen_by.pop("seed")
     chosen = select(table, args.target, given, **chosen_by)
@@ -77,7 +71,7 @@ def run(args: Namespace) -> None:
     pieces = 2 ** int(np.ceil(np.log2(max(n / effort.leaf, 1))))
     memory = 8.0 * (n * d * 2 + 3 * max(leaf, 2 * effort.rows) ** 2)
     told = {
-        "task": task, "rows": whole or n, "columns": len(chosen.roles), "coordinates": d,
+        "task": task.name, "rows": whole or n, "columns": len(chosen.roles), "coordinates": d,
         "outputs": outputs, "kernels": len(effort.profiles), "rows_compared": effort.rows,
         "folds": effort.folds, "search_seconds": round(effort.seconds, 1),
         "largest_piece": leaf, "pieces": pieces, "memory_bytes": memory,
@@ -89,7 +83,7 @@ def run(args: Namespace) -> None:
     if options["kernel"] is not None:
         kernel = on_table(options["kernel"], chosen.roles)
         own = completed(parts, tidied)
-        target = np.zeros(n) if task == "classification" else np.asarray(y[chosen.rows], float)
+        target = np.zeros(n) if task is LABELS else np.asarray(y[chosen.rows], float)
         said = (options["plan"] or Plan()).explain(KernelRidge(0.1, kernel=kernel), own, target)
         told["kernel"] = said
     if args.json:
@@ -97,7 +91,7 @@ def run(args: Namespace) -> None:
         return
     print(entry("data", f"{f'about {whole} rows' if large else count(n, 'row')}, "
                 f"{count(d, 'coordinate')} of {count(len(chosen.roles), 'column')}, "
-                f"{task}"))  # fmt: skip
+                f"{task.name}"))  # fmt: skip
     print(entry("columns", *_roles(chosen.columns)))
     if large:
         print(entry("passes", f"{reading.passes} of about {duration_words(reading.each)}; in all "

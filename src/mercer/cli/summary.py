@@ -11,9 +11,8 @@ from ..kernels.base import Kernel
 from ..tables.members import Given
 from ..tables.numbers import count, part_of
 from ..tables.roles import Column
-from .classify import Classification
-from .fit import Fit
 from .output import ROOM, entry, grid, number
+from .tasks import LABELS, NUMBERS, Fit, Task
 
 _MOST_NAMES = 12
 _MOST_CLASSES = 10  # of a confusion matrix
@@ -24,59 +23,40 @@ _BETTER = 0.01  # by how much a rival must be better to be mentioned
 
 def summary(fit: Fit) -> str:
     """What was done, what was found, and how good it is."""
-    target = [f"the target: {fit.target}"] if fit.target else []
+    trained, said = fit.trained, list(fit.notes)
+    if fit.task is LABELS:
+        said.insert(
+            0, f"{len(trained.classes_)} classes: {_listed(list(map(str, trained.classes_)))}"
+        )
     parts = [
-        entry("data", _rows(fit.rows - fit.held, fit.held, fit.dropped), *target),
-        entry("columns", *_roles(fit.columns)),
-        *_kernels(fit.trained, fit.rows - fit.held),
-    ]
-    if fit.scores:
-        parts.append(entry("held out", *_scores(fit)))
-        parts += _verdict({n: s[2] for n, s in fit.scores.items()}, "R2", fit.trained)
-    return "\n".join(parts)
-
-
-def classification_summary(fit: Classification) -> str:
-    """The same for labels."""
-    trained = fit.trained
-    labels = ", ".join(map(str, trained.classes_[:_MOST_NAMES]))
-    labels += ", ..." * (len(trained.classes_) > _MOST_NAMES)
-    once = (
-        [f"labels that occur once are left out: {', '.join(fit.left_out)}"] if fit.left_out else []
-    )
-    parts = [
-        entry(
-            "data",
-            _rows(fit.rows - fit.held, fit.held, fit.dropped),
-            f"{len(trained.classes_)} classes: {labels}",
-            *once,
-        ),
+        entry("data", _rows(fit.rows - fit.held, fit.held, fit.dropped), *said),
         entry("columns", *_roles(fit.columns)),
         *_kernels(trained, fit.rows - fit.held),
     ]
     if fit.scores:
-        cells = [[name, *(f"{x:.3f}" for x in s)] for name, s in fit.scores.items()]
-        parts.append(entry("held out", *grid(["", *fit.measures], cells), *fit.told))
-        parts += _verdict({n: s[0] for n, s in fit.scores.items()}, "accuracy", trained)
-        if len(trained.classes_) <= _MOST_CLASSES:
+        parts.append(entry("held out", *_scores(fit)))
+        parts += _verdict(fit)
+        if fit.confusion is not None and len(trained.classes_) <= _MOST_CLASSES:
             parts.append(entry("confusion", *_confusion(fit)))
     return "\n".join(parts)
 
 
-def outcome(fit: Fit | Classification, task: str) -> dict[str, Any]:
+def outcome(fit: Fit) -> dict[str, Any]:
     """The same for machines."""
     trained = fit.trained
     told: dict[str, Any] = {
-        "task": task,
+        "task": fit.task.name,
         "rows": {"fit": fit.rows - fit.held, "held_out": fit.held, "left_out": fit.dropped},
         "rows_used": trained.rows_,
         "notes": fit.told,
         "columns": [{"name": c.name, "role": c.role, "note": c.why} for c in fit.columns],
         "kernels": trained.kernel_words(),
         "relevance": trained.relevance_,
-        "scores": {name: dict(zip(fit.measures, s, strict=True)) for name, s in fit.scores.items()},
+        "scores": {
+            name: dict(zip(fit.task.measures, s, strict=True)) for name, s in fit.scores.items()
+        },
     }
-    if isinstance(fit, Classification):
+    if fit.task is LABELS:
         told |= {"classes": trained.classes_, "confusion": fit.confusion}
         told["validation_accuracy"] = trained.validation_accuracy_
     elif fit.held_out is not None:
@@ -130,10 +110,11 @@ def _kernels(model: Any, fit_rows: int) -> list[str]:
     return told
 
 
-def _verdict(scores: dict[str, float], what: str, model: Any) -> list[str]:
+def _verdict(fit: Fit) -> list[str]:
     """Where something simpler, or boosted trees, would do as well or better."""
+    scores, what = {name: fit.task.main(s) for name, s in fit.scores.items()}, fit.task.best
     ours = scores["kernels"]
-    given = isinstance(model.members_[0], Given)
+    given = isinstance(fit.trained.members_[0], Given)
     words = []
     if scores.get("boosted trees", -inf) > ours + _BETTER:
         remedy = "another --kernel" if given else "a longer --budget"
@@ -142,10 +123,9 @@ def _verdict(scores: dict[str, float], what: str, model: Any) -> list[str]:
             f"kernels {ours:.3f}): {remedy} may help, or use them"
         )
     line = scores.get("linear", -inf)
-    for plain in ("the mean", "majority"):
-        if scores.get(plain, -inf) > ours - _BETTER / 2 and scores[plain] > line - _BETTER / 2:
-            words.append(_nothing_learned(plain, given))
-            return [entry("verdict", *words)]
+    if scores[fit.task.constant] > max(ours, line) - _BETTER / 2:
+        words.append(_nothing_learned(fit.task, given))
+        return [entry("verdict", *words)]
     if line > ours + _BETTER:
         hint = f"; {_OF_KERNELS}" if given else ""
         words.append(f"a linear model is better on these rows ({what} {line:.3f}){hint}")
@@ -154,9 +134,9 @@ def _verdict(scores: dict[str, float], what: str, model: Any) -> list[str]:
     return [entry("verdict", *words)] if words else []
 
 
-def _nothing_learned(plain: str, given: bool) -> str:
+def _nothing_learned(task: Task, given: bool) -> str:
     """The message if a constant does as well."""
-    if plain == "majority":
+    if task is LABELS:
         return (
             "always predicting the most frequent class is as accurate: look at the balanced "
             "accuracy and the log loss"
@@ -172,7 +152,7 @@ def _rows(n: int, held: int, dropped: int) -> str:
     return rows
 
 
-def _confusion(fit: Classification) -> list[str]:
+def _confusion(fit: Fit) -> list[str]:
     """True classes in rows, predicted ones in columns; long names are cut."""
     classes = [str(label) for label in fit.trained.classes_]
     k = len(classes)
@@ -208,7 +188,11 @@ def _coverage(fit: Fit) -> float:
 
 
 def _scores(fit: Fit) -> list[str]:
-    cells = [[name, *map(number, s[:2]), f"{s[2]:.3f}"] for name, s in fit.scores.items()]
-    lines = grid(["", *fit.measures], cells)
-    covered = f"{_coverage(fit):.0%} of the targets lie in their 90% interval"
-    return [*lines, *fit.told, covered]
+    numeric = fit.task is NUMBERS
+    cells = [
+        [name, *(number(x) if numeric and i < 2 else f"{x:.3f}" for i, x in enumerate(s))]
+        for name, s in fit.scores.items()
+    ]
+    lines = [*grid(["", *fit.task.measures], cells), *fit.told]
+    covered = f"{_coverage(fit):.0%} of the targets lie in their 90% interval" if numeric else ""
+    return [*lines, covered] if covered else lines

@@ -6,7 +6,6 @@ import shlex
 import time
 import warnings
 from argparse import ArgumentParser, Namespace
-from typing import Any
 
 import numpy as np
 
@@ -19,12 +18,13 @@ from ..tables.candidates import on_table
 from ..tables.encoding import completed, learn_parts
 from ..tables.numbers import count
 from ..tables.reading import read_table
-from ..tables.roles import label_target, numeric_target, tidy
+from ..tables.roles import tidy
 from ..tables.rows import check_enough, select
 from ..tuning.models import tune
 from .arguments import whole
 from .fit import add_table, check_target, selection_options, task_of
 from .output import as_json, command, entry, say
+from .tasks import LABELS
 
 _ROWS = 1000  # of the table that are used
 
@@ -44,17 +44,13 @@ def run(args: Namespace) -> None:
     table = read_table(args.table)
     options = selection_options(args)
     seed = options.pop("seed")
-    y: Any
-    if task_of(args, table) == "classification":
-        labels = label_target(table, args.target)
-        given = np.array([x is not None for x in labels])
-        codes = np.unique(labels[given].astype(str), return_inverse=True)[1]
-        y = np.full(len(labels), np.nan)
-        y[given] = np.where(codes == np.argmax(np.bincount(codes)), 1.0, -1.0)
-    else:
-        y = numeric_target(table, args.target)[0]
-    chosen = select(table, args.target, np.isfinite(y), **options)
+    task = task_of(args, table)
+    y, given, _ = task.target(table, args.target)
+    chosen = select(table, args.target, given, **options)
     X, y = chosen.X, y[chosen.rows]
+    if task is LABELS:  # the most frequent one against all others
+        labels, sizes = np.unique(y.astype(str), return_counts=True)
+        y = np.where(y == labels[np.argmax(sizes)], 1.0, -1.0)
     check_enough(len(y))
     rows = np.sort(np.random.default_rng(seed).permutation(len(y))[: args.rows])
     tidied = tidy(X.iloc[rows], chosen.roles, chosen.styles)

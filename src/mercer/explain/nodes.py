@@ -9,13 +9,17 @@ from typing import Any
 import numpy as np
 
 from ..data import Data, is_frame
-from ..kernels.base import Kernel
 from ..kernels.graphs.base import CountedParts
 from ..kernels.graphs.container import pack
 from ..kernels.graphs.reading import as_graph
 from ..kernels.trees.base import TreeKernel
 from .terms import Term, by_column, function_of, look_up
 from .trees import NodeWeight, tree_nodes
+
+_KNOWN = (
+    "kernels on trees (Subtree, SubsetTree, PartialTree, ElasticTree) or of kernels on graphs that "
+    "are sums over nodes (WeisfeilerLehman, WLOptimalAssignment, ShortestPath)"
+)
 
 
 def node_weights(
@@ -70,16 +74,14 @@ def node_weights(
     """
     X = x if is_frame(x) else [x]
     f = function_of(model, output)
-    terms = by_column(f, column, _is_explained, "trees or graphs")
-    kinds = {isinstance(term.kernel, TreeKernel) for term in terms}
-    if len(kinds) != 1:
-        raise _refusal(f.kernel)
+    terms = by_column(f, column, TreeKernel | CountedParts, "trees or graphs", _KNOWN)
     samples, _ = terms[0].seen(X)
     if len(samples) != 1:
         raise ValueError(
             f"node_weights: x must be one tree or graph, or one row of a table, got {len(X)}."
         )
-    return (tree_nodes if kinds == {True} else _graph_nodes)(terms, samples[0], X)
+    of_tree = isinstance(terms[0].kernel, TreeKernel)
+    return (tree_nodes if of_tree else _graph_nodes)(terms, samples[0], X)
 
 
 def _graph_nodes(terms: list[Term], x: Any, X: Data) -> list[NodeWeight]:
@@ -93,16 +95,3 @@ def _graph_nodes(terms: list[Term], x: Any, X: Data) -> list[NodeWeight]:
         shares = kernel.shares(pack([graph], "node_weights"), gains)
         weights += np.exp(term.seen(X)[1][0]) * shares
     return [NodeWeight(*pair, None) for pair in zip(labels, weights.tolist(), strict=True)]
-
-
-def _is_explained(kernel: Kernel) -> bool:
-    return isinstance(kernel, TreeKernel | CountedParts)
-
-
-def _refusal(kernel: Kernel) -> TypeError:
-    return TypeError(
-        f"{kernel!r} is not made of kernels on trees (Subtree, SubsetTree, PartialTree, "
-        f"ElasticTree) or of kernels on graphs that are sums over nodes (WeisfeilerLehman, "
-        f"WLOptimalAssignment, ShortestPath) by sums, multiples and normalisation, so its "
-        f"functions are not sums over nodes."
-    )

@@ -14,11 +14,15 @@ import numpy as np
 
 from ..checks import check_count
 from ..data import Data, is_frame, length
-from ..kernels.base import Kernel
 from ..kernels.strings.base import Substrings
 from ..kernels.strings.words import Words
 from ..rkhs.function import RKHSFunction
 from .terms import Term, by_column, function_of, look_up
+
+_KNOWN = (
+    "kernels that count substrings or words (Spectrum, BlendedSpectrum, Mismatch, GappyKmer, "
+    "RestrictedGappy, Wildcard, Substitution, WeightedDegree, Profile, Words)"
+)
 
 
 class KmerWeight(NamedTuple):
@@ -252,18 +256,7 @@ class _Windows(_Counted):
 
 def _terms(f: RKHSFunction, column: Hashable) -> list[_Counted]:
     """What f adds up over strings of a column: functions of kernels of substrings or words."""
-    terms = by_column(f, column, lambda k: isinstance(k, Substrings | Words), "strings")
-    if not terms:
-        raise _refusal(f.kernel)
+    terms = by_column(f, column, Substrings | Words, "strings", _KNOWN)
     return [
         (_Words if isinstance(term.kernel, Words) else _Windows)(**vars(term)) for term in terms
     ]
-
-
-def _refusal(kernel: Kernel) -> TypeError:
-    return TypeError(
-        f"{kernel!r} is not made of kernels that count substrings or words (Spectrum, "
-        f"BlendedSpectrum, Mismatch, GappyKmer, RestrictedGappy, Wildcard, Substitution, "
-        f"WeightedDegree, Profile, Words) by sums, multiples and normalisation, so its functions "
-        f"are not sums over places."
-    )

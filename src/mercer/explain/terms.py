@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,19 +69,22 @@ def function_of(model: Any, output: int) -> RKHSFunction:
     return function if function.coef.ndim == 1 else function[output]
 
 
-def by_column(
-    f: RKHSFunction, column: Hashable, fits: Callable[[Kernel], bool], what: str
-) -> list[Term]:
+def by_column(f: RKHSFunction, column: Hashable, kinds: Any, what: str, known: str) -> list[Term]:
     """The terms of f that use one column of a table, or samples that are not tables.
 
-    ``fits`` says which kernels can be explained, and ``what`` names their data. There must be some
-    in that column, and no others; other columns do not matter.
+    ``kinds`` are the classes of kernels that can be explained, ``known`` their names, and ``what``
+    names their data. There must be some in that column, and no others; other columns do not
+    matter.
     """
     found: dict[Any, list[Term]] = {}
     for term in terms_of(f):
         names = [outer.columns for outer in term.outer if isinstance(outer, On)]
         found.setdefault(_hashable(names[-1]) if names else None, []).append(term)
-    good = {name: terms for name, terms in found.items() if any(fits(t.kernel) for t in terms)}
+    good = {
+        name: terms
+        for name, terms in found.items()
+        if any(isinstance(term.kernel, kinds) for term in terms)
+    }
     if column is not None and column not in good:
         held = ", ".join(map(repr, good))
         raise ValueError(f"no kernel on {what} uses the column {column!r}; they use {held}.")
@@ -91,7 +94,12 @@ def by_column(
             "one: column=..."
         )
     chosen = good[column] if column is not None else next(iter(good.values()), [])
-    return chosen if all(fits(term.kernel) for term in chosen) else []
+    if not chosen or not all(isinstance(term.kernel, kinds) for term in chosen):
+        raise TypeError(
+            f"{f.kernel!r} is not made of {known} by sums, multiples and normalisation, so its "
+            "functions are not sums over parts of a sample."
+        )
+    return chosen
 
 
 def look_up(columns: np.ndarray, weights: np.ndarray, codes: np.ndarray) -> np.ndarray:

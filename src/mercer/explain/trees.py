@@ -11,11 +11,12 @@ from typing import Any, NamedTuple
 
 from ..checks import check_count
 from ..data import Data
-from ..kernels.base import Kernel
 from ..kernels.trees.base import TreeKernel
 from ..kernels.trees.forest import spelled
 from ..kernels.trees.fragments import SubsetTree, Subtree
 from .terms import Term, by_column, function_of
+
+_KNOWN = "kernels on trees (Subtree, SubsetTree, PartialTree, ElasticTree)"
 
 Fragment = tuple[Any, ...]  # a label and children, each a label or a fragment
 
@@ -90,8 +91,9 @@ def fragment_weights(
     """
     check_count("size", size)
     check_count("n", n, 0, also=(None,))
+    f = function_of(model, output)
     found: dict[Fragment, float] = {}
-    for term in _terms(function_of(model, output), column):
+    for term in by_column(f, column, TreeKernel, "trees", _KNOWN):
         for fragment, weight in _fragments(term, size):
             found[fragment] = found.get(fragment, 0.0) + weight
     best = sorted(found, key=lambda fragment: -abs(found[fragment]))[:n]
@@ -166,19 +168,3 @@ def _rooted(
 
 def _brackets(fragment: Any) -> str:
     return fragment if isinstance(fragment, str) else f"({' '.join(map(_brackets, fragment))})"
-
-
-def _terms(f: Any, column: Hashable) -> list[Term]:
-    """The terms of f that use the trees of a column."""
-    terms = by_column(f, column, lambda kernel: isinstance(kernel, TreeKernel), "trees")
-    if not terms:
-        raise _refusal(f.kernel)
-    return terms
-
-
-def _refusal(kernel: Kernel) -> TypeError:
-    return TypeError(
-        f"{kernel!r} is not made of kernels on trees (Subtree, SubsetTree, PartialTree, "
-        f"ElasticTree) by sums, multiples and normalisation, so its functions are not sums over "
-        f"nodes."
-    )

@@ -18,7 +18,7 @@ from sklearn.utils.validation import (
     has_fit_parameter,
 )
 
-from ..checks import check_folds, check_fraction
+from ..checks import check_choice, check_folds, check_fraction
 from ..data import Data
 from ..randomness import as_random_state
 from ..solvers.cholesky import NotPositiveDefiniteError
@@ -149,8 +149,7 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
 
         Samples of weight 0 are left out.
         """
-        if self.method not in METHODS:
-            raise ValueError(f"method must be one of {METHODS}, got {self.method!r}.")
+        check_choice("method", self.method, METHODS)
         X, y, weights, used = self._check_fit(X, y, sample_weight)
         _rank(self.level, len(y))
         self.estimators_: list[Any] = []

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks import as_numbers, check_count, is_count
+from ..checks import as_numbers, check_choice, check_count, is_count
 from ..data import Data, as_vectors, in_double, is_frame
 from ..kernels.base import Kernel
 from ..search.descent import is_matrix, rows_of
@@ -39,9 +39,7 @@ def check_choices(model: Any) -> None:
     if model.optimizer not in ("lbfgs", None):
         raise ValueError(f'optimizer must be "lbfgs" or None, got {model.optimizer!r}.')
     check_count("n_restarts_optimizer", model.n_restarts_optimizer, 0)
-    if model.approximation not in APPROXIMATIONS:
-        known = tuple(APPROXIMATIONS)
-        raise ValueError(f"approximation must be one of {known}, got {model.approximation!r}.")
+    check_choice("approximation", model.approximation, APPROXIMATIONS)
 
 
 def present(model: Any, X: Data, y: np.ndarray, sample_weight: Any) -> Present:

@@ -139,14 +139,10 @@ class Learning:
 
     def _posed(self, begin: Any) -> Posed:
         """All samples, with the kernel and alpha of ``begin``."""
-        kernel, alpha = begin.kernel, begin.alpha
-        return Posed(kernel, self.X, self.Y, alpha, self.scale, self.names, self.limits, self.unit)
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """Bounds of alpha."""
-        return self.least * self.unit, ALPHA[1] * self.unit
+        limits = self.least * self.unit, ALPHA[1] * self.unit
+        given = begin.kernel, self.X, self.Y, begin.alpha, self.scale
+        return Posed(*given, self.names, limits, self.unit)
 
     def _conclude(self, objective: Any, best: Any) -> Tuning:
         noise = float(np.mean(self.scale)) if np.any(self.Y) else np.inf
-        return conclude(objective, best, self.X, noise, self.names, self.limits, self.unit)
+        return conclude(objective, best, noise)

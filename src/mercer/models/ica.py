@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..checks import check_count, check_number
+from ..checks import check_choice, check_count, check_number
 from ..data import as_dense
 from ..exceptions import ConvergenceWarning, warn
 from ..kernels.base import Kernel
@@ -154,8 +154,7 @@ class KernelICA(TakesTensors, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return as_dense(X)
 
     def _check_parameters(self) -> None:
-        if self.contrast not in CONTRASTS:
-            raise ValueError(f"contrast must be one of {tuple(CONTRASTS)}, got {self.contrast!r}.")
+        check_choice("contrast", self.contrast, CONTRASTS)
         if not (self.kernel is None or isinstance(self.kernel, Kernel)):
             raise ValueError(f"kernel must be None or a kernel on numbers, got {self.kernel!r}.")
         check_number("kappa", self.kappa, "> 0 and finite", lambda kappa: 0 < kappa < np.inf)

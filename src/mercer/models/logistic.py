@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import expit, log_expit, log_softmax, softmax
 
+from ..checks import check_choice
 from ..data import Data
 from ..gram.plan import Plan
 from ..losses.base import Loss
@@ -112,8 +113,7 @@ class KernelLogisticRegression(Classifier, RecursiveLogistic, Watched, Represent
 
         X may be :class:`~mercer.chunks.Chunks`, which carry their own labels and weights.
         """
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver must be one of {SOLVERS}, got {self.solver!r}.")
+        check_choice("solver", self.solver, SOLVERS)
         X = self._chunks(X, y, sample_weight)
         X, self._targets, self._weights = self._check_labels(X, y, sample_weight)
         loss, targets = self._likelihood()

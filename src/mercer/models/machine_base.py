@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from ..checks import check_count, check_number, check_positive
+from ..checks import check_choice, check_count, check_number, check_positive
 from ..chunks.base import Chunks
 from ..data import Data
 from ..gram.plan import Plan
@@ -211,8 +211,7 @@ class LossMachine(ByLoss, RepresenterMachine):
 
     def _read(self, X: Data, y: Any, sample_weight: Any) -> Data:
         """Samples; loss, targets and weights are kept."""
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver must be one of {SOLVERS}, got {self.solver!r}.")
+        check_choice("solver", self.solver, SOLVERS)
         self.loss_ = copy_params(as_loss(self.loss))
         kind = self.loss_.targets
         if self.solver == "newton" and not self.loss_.smooth:

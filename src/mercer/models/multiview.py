@@ -16,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from ..checks import check_count
+from ..checks import check_choice, check_count
 from ..data import Data, as_dense, length
 from ..exceptions import DomainError, NumericalWarning
 from ..frames import all_numbers
@@ -164,8 +164,7 @@ class ViewMethods(ABC):
             raise ValueError(f"a correlation needs at least 2 samples, got n_samples={n}.")
         if check_count("n_components", k) >= n:
             raise ValueError(f"n_components must be at most {n - 1} with {n} samples, got {k}.")
-        if form not in FORMS:
-            raise ValueError(f"form must be one of {FORMS}, got {form!r}.")
+        check_choice("form", form, FORMS)
         try:
             r = np.atleast_1d(np.asarray(regularization, dtype=float))
         except (TypeError, ValueError):

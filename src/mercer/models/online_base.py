@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..checks import check_number, check_positive, is_count
+from ..checks import check_choice, check_number, check_positive, is_count
 from ..data import Data, length
 from ..engine.memory import memory_words, parse_memory, require_memory
 from ..exceptions import IndefiniteKernelWarning, MemoryPlanError, NumericalWarning, warn
@@ -82,11 +82,9 @@ class OnlineModel(KernelEstimator):
         check_positive("alpha", self.alpha)
         if not (isinstance(self.eta, str) and self.eta == "auto"):
             check_number("eta", self.eta, '"auto", or > 0 and finite', lambda v: 0 < v < np.inf)
-        for name, allowed in (
-            ("schedule", SCHEDULES), ("update", UPDATES), ("removal", tuple(REMOVALS))
-        ):  # fmt: skip
-            if getattr(self, name) not in allowed:
-                raise ValueError(f"{name} must be one of {allowed}, got {getattr(self, name)!r}.")
+        check_choice("schedule", self.schedule, SCHEDULES)
+        check_choice("update", self.update, UPDATES)
+        check_choice("removal", self.removal, REMOVALS)
         most = max(self._lengths("explicit")) * self.alpha
         if self.update == "explicit" and self.schedule != "inverse" and most >= 1:
             raise ValueError(

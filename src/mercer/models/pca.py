@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.metaestimators import available_if
 
-from ..checks import check_count
+from ..checks import check_choice, check_count
 from ..chunks.base import Chunk, Chunks
 from ..data import Data, length, take
 from ..gram.plan import Plan
@@ -324,8 +324,7 @@ class KernelPCA(PrincipalSubspace):
 
     # ---- parts ---------------------------------------------------------------------------
     def _check_parameters(self) -> None:
-        if self.eigen_solver not in SOLVERS:
-            raise ValueError(f"eigen_solver must be one of {SOLVERS}, got {self.eigen_solver!r}.")
+        check_choice("eigen_solver", self.eigen_solver, SOLVERS)
         check_count("n_components", self.n_components, also=(None,))
         check_count("iterated_power", self.iterated_power, 0, also=("auto",))
         check_count("max_iter", self.max_iter, also=(None,))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from ..checks import check_count, check_number, check_positive
+from ..checks import check_choice, check_count, check_number, check_positive
 from ..chunks.base import Chunks
 from ..data import Data, as_dense, length, take
 from ..engine.memory import memory_words, parse_memory, require_memory
@@ -106,8 +106,7 @@ class SupportVectorMachine(KernelEstimator):
         return X
 
     def _check_solver(self) -> None:
-        if self.solver not in SOLVERS:
-            raise ValueError(f"solver must be one of {SOLVERS}, got {self.solver!r}.")
+        check_choice("solver", self.solver, SOLVERS)
         check_positive("tol", self.tol)
         check_count("max_iter", self.max_iter, -1)
         if self.kernel == "poly":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.stats import binom, binomtest
@@ -11,12 +11,8 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted, c
 
 from ..checks import check_count
 from ..data import Data, length
-from .figure import canvas
+from .figure import HUES, Axes, canvas
 from .intervals import intervals, quantiles_of
-from .regression import _ORDER
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _LEVELS = [step / 20 for step in range(1, 20)]
 _SURE = 0.9  # of what chance alone does
@@ -84,7 +80,7 @@ def plot_coverage(
     hue, ax = _square(ax)
     if not ax.collections:
         p = np.linspace(0, 1, 201)
-        low, high = (binom.ppf(q, len(y), p) / len(y) for q in ((1 - _SURE) / 2, (1 + _SURE) / 2))
+        low, high = by_chance(len(y), p)
         ax.fill_between(p, low, high, color="0.5", alpha=0.2, linewidth=0, zorder=0)
     name = type(model).__name__ if label is None else label
     ax.plot(nominal, inside, "o-", color=hue, linewidth=1.8, markersize=4, label=name)
@@ -161,11 +157,8 @@ def plot_reliability(
     chosen = np.ones(n, int) if two else np.argmax(P, axis=1)
     p = P[np.arange(n), chosen]
     right = model.classes_[chosen] == y
-    parts = np.array_split(np.argsort(p, kind="stable"), bins)
-    mean = np.array([p[part].mean() for part in parts])
-    frequency = np.array([right[part].mean() for part in parts])
-    error = np.average(np.abs(mean - frequency), weights=[len(part) for part in parts])
-    bars = np.abs(np.array([_wilson(right[part]) for part in parts]).T - frequency)
+    mean, frequency, ends, error = reliability(p, right, bins)
+    bars = np.abs(ends.T - frequency)
     hue, ax = _square(ax)
     name = type(model).__name__ if label is None else label
     style: dict[str, Any] = {"linewidth": 1.8, "elinewidth": 1, "markersize": 4.5}
@@ -177,9 +170,27 @@ def plot_reliability(
     return ax
 
 
-def _wilson(right: np.ndarray) -> tuple[float, float]:
-    interval = binomtest(int(right.sum()), len(right)).proportion_ci(_SURE, method="wilson")
-    return float(interval.low), float(interval.high)
+def reliability(
+    p: np.ndarray, right: np.ndarray, bins: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
+    """By bins of probabilities: their means, how often they are right, intervals; the error."""
+    parts = np.array_split(np.argsort(p, kind="stable"), bins)
+    mean = np.array([p[part].mean() for part in parts])
+    frequency = np.array([right[part].mean() for part in parts])
+    ends = np.array([wilson(int(right[part].sum()), len(part)) for part in parts])
+    error = np.average(np.abs(mean - frequency), weights=[len(part) for part in parts])
+    return mean, frequency, ends, float(error)
+
+
+def wilson(hits: int, n: int) -> tuple[float, float]:
+    """An interval for the probability of what happened so many times out of n."""
+    found = binomtest(hits, n).proportion_ci(_SURE, method="wilson")
+    return float(found.low), float(found.high)
+
+
+def by_chance(n: int, p: np.ndarray) -> tuple[np.ndarray, ...]:
+    """Where the share of n events of probability p lies, most of the time."""
+    return tuple(binom.ppf(q, n, p) / n for q in ((1 - _SURE) / 2, (1 + _SURE) / 2))
 
 
 def _square(ax: Axes | None) -> tuple[str, Any]:
@@ -191,4 +202,4 @@ def _square(ax: Axes | None) -> tuple[str, Any]:
         drawn.plot([0, 1], [0, 1], "--", color="0.5", linewidth=1, zorder=1)
         drawn.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), aspect="equal")
     curves = sum(line.get_linestyle() == "-" for line in drawn.lines)
-    return _ORDER[curves % len(_ORDER)], drawn
+    return HUES[curves % len(HUES)], drawn

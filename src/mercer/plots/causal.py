@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .figure import axes
+from .figure import BLUE, INK, Axes, axes
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from ..stats.causal_result import CausalGraph
 
-_NODE, _ARROW, _LINE, _INK = "#dde6f0", "#4477aa", "#bbbbbb", "#222222"
+_NODE, _LINE = "#dde6f0", "#bbbbbb"
 
 
 def plot_causal(graph: CausalGraph, ax: Axes | None = None) -> Axes:
@@ -38,14 +36,14 @@ def plot_causal(graph: CausalGraph, ax: Axes | None = None) -> Axes:
     place = dict(zip(graph.names, np.column_stack([np.cos(turn), np.sin(turn)]), strict=True))
     for edges, style, colour in (
         (graph.undirected, "-", _LINE),
-        (graph.directed, "-|>", _ARROW),
+        (graph.directed, "-|>", BLUE),
     ):
         for a, b in edges:
             how = {"arrowstyle": style, "color": colour, "lw": 1.8, "shrinkA": 17, "shrinkB": 17}
             ax.annotate("", xy=place[b], xytext=place[a], arrowprops=how)
     for name, (x, y) in place.items():
-        box = {"boxstyle": "round,pad=0.35", "facecolor": _NODE, "edgecolor": _ARROW}
-        ax.text(x, y, name, ha="center", va="center", fontsize=9, color=_INK, bbox=box)
+        box = {"boxstyle": "round,pad=0.35", "facecolor": _NODE, "edgecolor": BLUE}
+        ax.text(x, y, name, ha="center", va="center", fontsize=9, color=INK, bbox=box)
     ax.set(xlim=(-1.35, 1.35), ylim=(-1.25, 1.25), aspect="equal")
     ax.axis("off")
     return ax

@@ -9,16 +9,11 @@ import numpy as np
 
 from ..data import Data, as_vectors
 from ..exceptions import DomainError
-from .figure import BLUE, INK, ROSE, axes
+from .figure import BLUE, INK, POINTS, ROSE, Axes, axes
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from ..rkhs.function import RKHSFunction
     from ..stats.constrained import COCO
-
-_ONE, _OTHER, _INK = BLUE, ROSE, INK
-_POINTS = 400  # of a curve
 
 
 def plot_coco(
@@ -57,9 +52,9 @@ def plot_coco(
     u, v = f(X), g(Y)
     sign = 1.0 if u[np.argmax(np.abs(u - u.mean()))] > u.mean() else -1.0
     f, g, u, v = sign * f, sign * g, sign * u, sign * v  # both signs change, the product does not
-    _draw_function(panels[0], f, X, u, _ONE, ("x", "f(x)"))
-    _draw_function(panels[1], g, Y, v, _OTHER, ("y", "g(y)"))
-    panels[2].scatter(u, v, s=9, color=_INK, alpha=0.6, linewidth=0)
+    _draw_function(panels[0], f, X, u, BLUE, ("x", "f(x)"))
+    _draw_function(panels[1], g, Y, v, ROSE, ("y", "g(y)"))
+    panels[2].scatter(u, v, s=9, color=INK, alpha=0.6, linewidth=0)
     correlation = np.corrcoef(u, v)[0, 1]
     panels[2].set(
         xlabel="$f(x)$",
@@ -81,9 +76,9 @@ def _draw_function(
         ax.set(xlabel=f"${names[1]}$", ylabel="samples")
         return
     margin = 0.04 * float(np.ptp(z)) or 1.0
-    t = np.linspace(z.min() - margin, z.max() + margin, _POINTS)
+    t = np.linspace(z.min() - margin, z.max() + margin, POINTS)
     ax.plot(t, f(t[:, None]), color=hue, linewidth=2.2)
-    ax.scatter(z, values, s=7, color=_INK, alpha=0.35, linewidth=0, zorder=3)
+    ax.scatter(z, values, s=7, color=INK, alpha=0.35, linewidth=0, zorder=3)
     ax.set(xlabel=f"${names[0]}$", ylabel=f"${names[1]}$", xlim=(t[0], t[-1]))
 
 

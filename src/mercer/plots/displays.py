@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 from ..data import Data
 from .calibration import plot_coverage, plot_reliability
+from .figure import Axes
 from .functions import plot_kernel
 from .grams import plot_gram
 from .inspection import plot_correlations, plot_curve, plot_importance, plot_partial
@@ -15,9 +16,6 @@ from .regression import plot_fit
 from .selection import plot_grid
 from .svm import plot_decision
 from .two_sample import plot_null, plot_witness
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 
 class Display:

@@ -7,17 +7,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data import as_dense
-from .figure import BLUE, HUES, INK, ROSE, canvas
+from .figure import BLUE, HUES, INK, ROSE, Axes, canvas, grid
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from ..kernels.base import Kernel
     from ..rkhs.function import RKHSFunction
 
-_POINTS = 500  # of a curve
 _MOST_BUMPS = 200  # drawn one by one
-_UP, _DOWN, _SUM = BLUE, ROSE, INK
 
 
 def plot_function(
@@ -49,18 +45,18 @@ def plot_function(
         low, high = centres.min(), centres.max()
         margin = 0.3 * (high - low) or 3.0
         where = (low - margin, high + margin)
-    t = _grid(where)
+    t = grid(where)
     ax = _canvas(ax)
     values = f(t[:, None])
     single = f.coef.ndim == 1
     if bumps and single and len(centres) <= _MOST_BUMPS:
         _draw_bumps(f, centres, t, ax)
-        ax.plot(t, values, color=_SUM, linewidth=2.4, label="their sum $f$", zorder=4)
+        ax.plot(t, values, color=INK, linewidth=2.4, label="their sum $f$", zorder=4)
         low, high = ax.get_ylim()
         ax.set_ylim(low, high + 0.25 * (high - low))  # room for the legend
         ax.legend(frameon=False, ncols=2, loc="upper center")
     elif single:
-        ax.plot(t, values, color=_SUM, linewidth=2.4)
+        ax.plot(t, values, color=INK, linewidth=2.4)
     else:
         for j, column in enumerate(values.T):
             hue = HUES[j % len(HUES)]
@@ -91,7 +87,7 @@ def plot_kernel(
     >>> from mercer.plots.functions import plot_kernel
     >>> ax = plot_kernel(Matern(), at=[-1.0, 0.0, 2.0])  # doctest: +SKIP
     """
-    t = _grid(where)
+    t = grid(where)
     ax = _canvas(ax)
     for j, x0 in enumerate(np.atleast_1d(np.asarray(at, dtype=float))):
         hue = HUES[j % len(HUES)]
@@ -116,14 +112,14 @@ def _draw_bumps(f: RKHSFunction, centres: np.ndarray, t: np.ndarray, ax: Axes) -
     style: dict[str, Any] = {"linewidth": 1.2 if n <= 20 else 0.8, "alpha": min(0.9, 0.3 + 4 / n)}
     terms = f.kernel(t[:, None], centres[:, None]) * f.coef
     terms[np.abs(terms) < 0.003 * np.abs(terms).max()] = np.nan  # tails would paint over the axis
-    for sign, hue, words in ((1, _UP, "$a_i > 0$"), (-1, _DOWN, "$a_i < 0$")):
+    for sign, hue, words in ((1, BLUE, "$a_i > 0$"), (-1, ROSE, "$a_i < 0$")):
         chosen = np.sign(f.coef) == sign
         if not chosen.any():
             continue
         lines = ax.plot(t, terms[:, chosen], color=hue, zorder=2, **style)
         lines[0].set_label(rf"$a_i\, k(x_i, \cdot)$, {words}")
     dots: Any = {"marker": "o", "linestyle": "none", "markersize": 4 if n <= 50 else 2}
-    ax.plot(centres, np.zeros(n), color=_SUM, zorder=5, label="centres $x_i$", **dots)
+    ax.plot(centres, np.zeros(n), color=INK, zorder=5, label="centres $x_i$", **dots)
 
 
 def _on_the_line(points: Any) -> np.ndarray:
@@ -133,12 +129,6 @@ def _on_the_line(points: Any) -> np.ndarray:
             "plot_function draws functions of one variable; the centres here have more."
         )
     return values.reshape(-1).astype(float)
-
-
-def _grid(where: Any) -> np.ndarray:
-    """A grid as it is, two numbers as an interval."""
-    t = np.asarray(where, dtype=float).reshape(-1)
-    return np.linspace(t[0], t[1], _POINTS) if len(t) == 2 else t
 
 
 def _labelled(ax: Axes, t: np.ndarray, words: str) -> Axes:

@@ -6,11 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .figure import SCALE, SIGNED, axes
+from .figure import SCALE, SIGNED, Axes, axes
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from ..gram.base import Gram
 
 _MOST = 1000  # rows and columns of a picture

@@ -11,11 +11,9 @@ from scipy.sparse.csgraph import dijkstra
 
 from ..kernels.graphs.graph import Graph
 from ..kernels.graphs.reading import as_graph
-from .figure import axes
+from .figure import Axes, axes
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from ..explain.trees import NodeWeight
 
 _MAP, _LINE = "RdBu", "#777777"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -16,10 +16,7 @@ from ..checks import check_count
 from ..data import Data, is_frame, take
 from ..frames import names as names_of
 from ..frames import opened
-from .figure import BLUE, HUES, INK, canvas
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from .figure import BLUE, HUES, INK, Axes, canvas
 
 _LINES = 30  # single samples that are drawn beside their mean
 _MOST = 30  # columns

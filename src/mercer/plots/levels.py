@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from .figure import HUES, canvas
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from .figure import HUES, Axes, canvas
 
 _GREY = "#999999"
 _STEPS = 200  # of the outline of a branch

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.base import is_classifier, is_regressor
@@ -10,13 +10,10 @@ from sklearn.metrics import confusion_matrix
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from ..data import Data, as_samples, holds_numbers, is_frame
-from .figure import BLUE, HUES, INK, SCALE, axes, canvas
+from .figure import BLUE, HUES, INK, SCALE, Axes, axes, canvas
 from .intervals import intervals
 from .regression import plot_fit
 from .svm import plot_decision, plot_tube
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 _MOST_CLASSES = 25  # whose numbers are written into a confusion matrix
 

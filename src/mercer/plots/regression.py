@@ -11,17 +11,13 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from ..checks import check_count
 from ..data import Data, as_samples, as_vectors, is_frame
 from ..randomness import as_generator
-from .figure import HUES, canvas
-from .functions import _grid
+from .figure import HUES, POINTS, Axes, around, canvas, grid
 from .intervals import LEVEL, as_columns, intervals, middle, normal_quantile
-from .svm import _POINTS, _around, _legend, _Section
+from .svm import _legend, _Section
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from ..kernels.base import Kernel
 
-_ORDER = HUES
 _INK = "0.25"  # of data
 
 
@@ -95,7 +91,7 @@ def plot_fit(
     check_count("samples", samples, 0)
     _check_model(model, samples)
     line = _Line(X, column)
-    t = _around(line.x, _POINTS) if where is None else _grid(where)
+    t = around(line.x, POINTS) if where is None else grid(where)
     T = line.lift(t[:, None])
     curves, words = middle(model, T)
     several = curves.shape[1] > 1
@@ -108,7 +104,7 @@ def plot_fit(
     alone, ax = ax is None, canvas(ax)
     start = len({drawn.get_gid() for drawn in ax.lines} - {None})
     for j in range(max(1, curves.shape[1])):
-        hue = _ORDER[(start + j) % len(_ORDER)]
+        hue = HUES[(start + j) % len(HUES)]
         mark: dict[str, Any] = {"color": hue, "gid": f"fit {start + j}"}
         for depth, band in enumerate(bands):
             about = f"{label}: {band.words}" if label else band.words
@@ -170,7 +166,7 @@ def plot_process(
     >>> ax = plot_process(Matern(), (0, 10))  # doctest: +SKIP
     """
     check_count("samples", samples)
-    t = _grid(where)
+    t = grid(where)
     K = kernel(t[:, None])
     ax = canvas(ax)
     if level is not None:
@@ -180,7 +176,7 @@ def plot_process(
     values, vectors = np.linalg.eigh(K)  # close points: rounding leaves no Cholesky factor
     draws = vectors * np.sqrt(np.maximum(values, 0)) @ normal
     for j, f in enumerate(draws.T):
-        ax.plot(t, f, color=_ORDER[j % len(_ORDER)], linewidth=1.5)
+        ax.plot(t, f, color=HUES[j % len(HUES)], linewidth=1.5)
     ax.set_title(repr(kernel), fontsize="medium")
     ax.set(xlabel="$x$", ylabel="$f(x)$", xlim=(t.min(), t.max()))
     return ax

@@ -6,14 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .figure import canvas
+from .figure import ROSE, Axes, canvas
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from ..tables.screening import Screening
 
-_YES, _NO = "#cc6677", "#bbbbbb"
+_NO = "#bbbbbb"
 _MOST = 30  # columns
 
 
@@ -35,7 +33,7 @@ def plot_screening(found: Screening, ax: Axes | None = None, alpha: float = 0.05
     """
     ax = canvas(ax)
     order = np.lexsort((-found.statistics, found.adjusted))[:_MOST][::-1]
-    colours = [_YES if found.adjusted[i] <= alpha else _NO for i in order]
+    colours = [ROSE if found.adjusted[i] <= alpha else _NO for i in order]
     ax.barh([str(found.names[i]) for i in order], found.statistics[order], color=colours)
     for place, i in enumerate(order):
         ends = max(float(found.statistics[i]), 0.0)

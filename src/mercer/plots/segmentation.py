@@ -6,14 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .figure import BLUE, INK, ROSE, canvas
+from .figure import BLUE, INK, ROSE, Axes, canvas
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from ..stats.segmentation_result import Segmentation
-
-_COST, _PENALISED, _INK = BLUE, ROSE, INK
 
 
 def plot_costs(found: Segmentation, ax: Axes | None = None) -> Axes:
@@ -38,11 +34,11 @@ def plot_costs(found: Segmentation, ax: Axes | None = None) -> Axes:
     """
     ax = canvas(ax)
     numbers = np.arange(len(found.costs))
-    ax.plot(numbers, found.costs, "o-", ms=3, color=_COST, label="cost")
+    ax.plot(numbers, found.costs, "o-", ms=3, color=BLUE, label="cost")
     if found.penalties is not None:
         penalised = found.costs + found.penalties
-        ax.plot(numbers, penalised, "o-", ms=3, color=_PENALISED, label="with penalty")
-    ax.axvline(found.n_changes, color=_INK, lw=0.8, ls=":")
+        ax.plot(numbers, penalised, "o-", ms=3, color=ROSE, label="with penalty")
+    ax.axvline(found.n_changes, color=INK, lw=0.8, ls=":")
     ax.set(xlabel="changes", ylabel="cost")
     ax.legend(frameon=False)
     return ax

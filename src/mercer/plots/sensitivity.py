@@ -6,14 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .figure import BLUE, INK, ROSE, axes
+from .figure import BLUE, INK, ROSE, Axes, axes
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from ..stats.sensitivity import SensitivityResult
 
-_FIRST, _TOTAL, _INK = BLUE, ROSE, INK
 _WIDTH = 0.38
 
 
@@ -41,14 +38,14 @@ def plot_indices(found: SensitivityResult, ax: Axes | None = None) -> Axes:
     ax = axes(ax)
     places = np.arange(len(found.names))
     for side, values, ends, colour, label in (
-        (-1, found.first, found.first_interval, _FIRST, "first order"),
-        (1, found.total, found.total_interval, _TOTAL, "total"),
+        (-1, found.first, found.first_interval, BLUE, "first order"),
+        (1, found.total, found.total_interval, ROSE, "total"),
     ):
         at = places + side * _WIDTH / 2
         ax.bar(at, values, _WIDTH, color=colour, label=label)
         if ends is not None:
-            ax.vlines(at, ends[:, 0], ends[:, 1], color=_INK, lw=1.2)
-    ax.axhline(0, color=_INK, lw=0.8)
+            ax.vlines(at, ends[:, 0], ends[:, 1], color=INK, lw=1.2)
+    ax.axhline(0, color=INK, lw=0.8)
     ax.set_xticks(places, found.names)
     ax.set(ylabel="share of the dependence")
     ax.legend(frameon=False)

@@ -6,14 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .figure import canvas
+from .figure import ROSE, Axes, canvas
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from ..stats.sequential_base import Sequential
-
-_WEALTH, _LINE, _INK = "#4477aa", "#cc6677", "#222222"
 
 
 def plot_wealth(test: Sequential, ax: Axes | None = None, label: str | None = None) -> Axes:
@@ -47,7 +43,7 @@ def plot_wealth(test: Sequential, ax: Axes | None = None, label: str | None = No
     ax = canvas(ax)
     path = test.path / np.log(10)
     (curve,) = ax.plot(np.arange(1, len(path) + 1), path, lw=1.6, label=label)
-    ax.axhline(-np.log10(test.alpha), color=_LINE, lw=1.2, ls="--")
+    ax.axhline(-np.log10(test.alpha), color=ROSE, lw=1.2, ls="--")
     at = test.rejected_at
     if at is not None:
         ax.plot([at], [path[at - 1]], "o", ms=5, color=curve.get_color())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.ndimage import gaussian_filter
@@ -13,15 +13,11 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from ..checks import check_count
 from ..data import Data, as_dense, as_samples, as_vectors, is_frame, length
 from ..frames import all_numbers, as_table
-from .figure import BLUE, HUES, INK, ROSE, axes, canvas
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+from .figure import BLUE, HUES, INK, POINTS, ROSE, Axes, around, axes, canvas
 
 _HUES = [ROSE, BLUE, *HUES[2:]]  # the negative class comes first
 _MARKS = ["s", "o", "^", "D", "v"]
 _PALE, _DEEP = 0.12, 0.32  # tints of a class inside and outside the margin
-_POINTS = 500  # of a curve
 
 
 def plot_decision(
@@ -74,7 +70,7 @@ def plot_decision(
     check_count("resolution", resolution, 2)
     section = _Section(X, columns)
     points = section.project(section.X)
-    a, b = (_around(values, resolution) for values in points.T)
+    a, b = (around(values, resolution) for values in points.T)
     grid = section.lift(np.stack([u.ravel() for u in np.meshgrid(a, b)], axis=1))
     f = model.decision_function(grid)
     alone, ax = ax is None, axes(ax)
@@ -109,7 +105,7 @@ def plot_losses(ax: Axes | None = None) -> Axes:
     >>> ax = plot_losses()  # doctest: +SKIP
     """
     ax = canvas(ax)
-    u = np.linspace(-2, 2.5, _POINTS)
+    u = np.linspace(-2, 2.5, POINTS)
     hinge = np.maximum(0, 1 - u)
     thin: dict[str, Any] = {"linewidth": 1.2, "zorder": 2}
     ax.plot(u, hinge**2, "--", color="#228833", label=r"squared hinge $\max(0, 1 - u)^2$", **thin)
@@ -164,7 +160,7 @@ def plot_tube(model: Any, X: Data, y: Any, ax: Axes | None = None) -> Axes:
                          f"to, got {len(x)}.")  # fmt: skip
     epsilon = getattr(model, "epsilon_", None)
     epsilon = model.epsilon if epsilon is None else epsilon
-    t = _around(x[:, 0], _POINTS)
+    t = around(x[:, 0], POINTS)
     f = model.predict(t[:, None])
     alone, ax = ax is None, canvas(ax)
     words = rf"tube $f \pm {epsilon:.2g}$"
@@ -313,13 +309,6 @@ def _legend(ax: Axes, below: bool) -> None:
         options |= {"loc": "upper center", "bbox_to_anchor": (0.5, -0.13), "ncols": 2}
     if ax.get_legend_handles_labels()[0]:
         ax.legend(**options)
-
-
-def _around(values: np.ndarray, count: int) -> np.ndarray:
-    """A grid over the range of the values, and some space around it."""
-    low, high = values.min(), values.max()
-    space = 0.08 * (high - low) or 1.0
-    return np.linspace(low - space, high + space, count)
 
 
 def _dense(X: Data) -> np.ndarray:

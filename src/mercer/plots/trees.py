@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .figure import axes
+from .figure import Axes, axes
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from ..explain.trees import NodeWeight
 
 _MAP, _LINE = "RdBu", "#999999"

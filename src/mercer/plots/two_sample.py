@@ -7,15 +7,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..data import Data, as_vectors
-from .figure import BLUE, INK, ROSE, SIGNED, axes, canvas
+from .figure import BLUE, INK, POINTS, ROSE, SIGNED, Axes, around, axes, canvas
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
     from ..stats.result import TestResult
 
-_ONE, _OTHER, _INK = BLUE, ROSE, INK
-_POINTS = 400  # of a curve
 _GRID = 120  # points of a picture of the plane, along each axis
 _TAIL = 1e-4  # probability beyond the end of a curve
 
@@ -42,14 +38,14 @@ def plot_null(result: TestResult, ax: Axes | None = None) -> Axes:
     if result.null is None and result.distribution is None:
         raise ValueError("this result has no null distribution to draw.")
     ax = canvas(ax)
-    style: dict[str, Any] = {"color": _ONE, "alpha": 0.45, "label": "under the null hypothesis"}
+    style: dict[str, Any] = {"color": BLUE, "alpha": 0.45, "label": "under the null hypothesis"}
     if result.null is not None:
         count = min(60, max(10, round(np.sqrt(len(result.null)))))
         ax.hist(result.null, bins=count, density=True, **style)
     else:
         t, density = _density(result)
         ax.fill_between(t, density, **style)
-    ax.axvline(result.statistic, color=_OTHER, linewidth=2.2, label="observed")
+    ax.axvline(result.statistic, color=ROSE, linewidth=2.2, label="observed")
     ax.set(xlabel="statistic", ylabel="density", title=f"p = {result.pvalue:.3g}")
     ax.set_ylim(0, 1.25 * ax.get_ylim()[1])  # room for the legend
     ax.legend(frameon=False)
@@ -90,16 +86,16 @@ def plot_witness(X: Data, Y: Data, kernel: Any = None, ax: Axes | None = None) -
 
 
 def _on_the_line(w: Any, a: np.ndarray, b: np.ndarray, ax: Axes) -> Axes:
-    t = _around(np.concatenate([a, b]), _POINTS)
+    t = around(np.concatenate([a, b]), POINTS)
     values = w(t[:, None])
     edges = np.linspace(t[0], t[-1], min(60, max(15, len(t) // 10)))
     heights = [np.histogram(z, edges, density=True)[0] for z in (a, b)]
     tallest = max(float(h.max()) for h in heights)
     scale = 0.8 * tallest / max(float(np.abs(values).max()), 1e-300)
-    for h, hue, name in zip(heights, (_ONE, _OTHER), ("X", "Y"), strict=True):
+    for h, hue, name in zip(heights, (BLUE, ROSE), ("X", "Y"), strict=True):
         ax.stairs(h, edges, fill=True, color=hue, alpha=0.3, label=f"${name}$")
     ax.axhline(0, color="0.8", linewidth=0.8, zorder=0)
-    ax.plot(t, scale * values, color=_INK, linewidth=2.2, label="witness function, scaled")
+    ax.plot(t, scale * values, color=INK, linewidth=2.2, label="witness function, scaled")
     low, high = ax.get_ylim()
     ax.set_ylim(low, high + 0.3 * (high - low))  # room for the legend
     ax.set(xlabel="$x$", ylabel="density", xlim=(t[0], t[-1]))
@@ -108,13 +104,13 @@ def _on_the_line(w: Any, a: np.ndarray, b: np.ndarray, ax: Axes) -> Axes:
 
 
 def _in_the_plane(w: Any, A: np.ndarray, B: np.ndarray, ax: Axes) -> Axes:
-    u, v = (_around(np.concatenate([A[:, j], B[:, j]]), _GRID) for j in (0, 1))
+    u, v = (around(np.concatenate([A[:, j], B[:, j]]), _GRID) for j in (0, 1))
     grid = np.stack([g.ravel() for g in np.meshgrid(u, v)], axis=1)
     values = w(grid).reshape(len(v), len(u))
     size = float(np.abs(values).max())
     levels = np.linspace(-size, size, 15)
     drawn = ax.contourf(u, v, values, levels=levels, cmap=SIGNED, alpha=0.8)
-    for Z, hue, name in ((A, _ONE, "X"), (B, _OTHER, "Y")):
+    for Z, hue, name in ((A, BLUE, "X"), (B, ROSE, "Y")):
         dots: Any = {"s": 9, "color": hue, "edgecolor": "white", "linewidth": 0.3}
         ax.scatter(Z[:, 0], Z[:, 1], label=f"${name}$", **dots)
     ax.figure.colorbar(drawn, ax=ax, label="witness: more of Y  |  more of X")
@@ -130,15 +126,9 @@ def _density(result: TestResult) -> tuple[np.ndarray, np.ndarray]:
     while float(null.sf(high)) > _TAIL:
         high *= 2
     low = -high
-    t = np.linspace(low, max(high, result.statistic), _POINTS)
+    t = np.linspace(low, max(high, result.statistic), POINTS)
     tail = np.asarray(null.sf(t))
     inside = np.flatnonzero((tail < 1 - _TAIL) & (tail > _TAIL))
     first, last = (inside[0], inside[-1]) if len(inside) else (0, -1)
-    t = np.linspace(t[max(first - 1, 0)], max(t[last], result.statistic), _POINTS)
+    t = np.linspace(t[max(first - 1, 0)], max(t[last], result.statistic), POINTS)
     return t, np.maximum(-np.gradient(np.asarray(null.sf(t)), t), 0)
-
-
-def _around(values: np.ndarray, count: int) -> np.ndarray:
-    low, high = float(values.min()), float(values.max())
-    margin = 0.08 * (high - low) or 1.0
-    return np.linspace(low - margin, high + margin, count)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.stats import binom, binomtest
 from sklearn.metrics import precision_recall_curve, roc_curve
 
+from ..plots.calibration import by_chance, reliability, wilson
 from .images import colours, hexadecimal
 from .judged import Judged
 from .markup import Html, join, number, paragraph, percent, short, table, tag
@@ -16,7 +16,6 @@ from .rows import cells, label, whole
 from .subject import Subject
 from .svg import Chart, figure, figures
 
-_SURE = 0.9
 _BINS = 10
 _SHOWN = 10  # surprising rows
 _BESIDE = 4  # columns shown beside them
@@ -123,12 +122,12 @@ def _coverage(judged: Judged) -> Html:
     )
     chart = Chart(words, (0, 1), (0, 1), "probability of the interval", "share of targets inside")
     p = np.linspace(0, 1, 101)
-    low, high = (binom.ppf(q, n, p) / n for q in ((1 - _SURE) / 2, (1 + _SURE) / 2))
+    low, high = by_chance(n, p)
     chart.band(p, np.maximum(low, 0), high, 0, label="what chance allows a perfect model")
     chart.line([0, 1], [0, 1], 0, dashed=True)
     chart.line(levels, inside, 1, label="this model").points(levels, inside, 1)
     near = int(np.argmin(np.abs(levels - 0.9)))
-    lowest, highest = _wilson(round(inside[near] * n), n)
+    lowest, highest = wilson(round(inside[near] * n), n)
     short_of = (
         "too narrow"
         if highest < levels[near]
@@ -205,12 +204,7 @@ def _reliability(judged: Judged) -> Html:
     right = np.array([classes[c] == v for c, v in zip(chosen, judged.y, strict=True)])
     fine = np.isfinite(p)
     p, right = p[fine], right[fine]
-    parts = np.array_split(np.argsort(p, kind="stable"), max(1, min(_BINS, len(p) // 5)))
-    mean = np.array([p[part].mean() for part in parts])
-    share = np.array([right[part].mean() for part in parts])
-    ends = np.array([_wilson(int(right[part].sum()), len(part)) for part in parts])
-    sizes = np.array([len(part) for part in parts])
-    error = float(np.average(np.abs(mean - share), weights=sizes))
+    mean, share, ends, error = reliability(p, right, max(1, min(_BINS, len(p) // 5)))
     name = short(classes[1], 24) if two else "the most probable class"
     words = (
         f"how often {name} was right against its probability, calibration error {number(error, 2)}"
@@ -224,7 +218,7 @@ def _reliability(judged: Judged) -> Html:
     tail = "" if error < 0.05 else " A model fitted to its scores (calibration) would help."
     return join([
         paragraph(f"Probabilities are off by {number(error, 2)} on average (expected calibration "
-                  f"error, {len(parts)} bins).{tail}"),
+                  f"error, {len(mean)} bins).{tail}"),
         figures(
             figure(chart, "On the diagonal, probabilities are right; bars are 90% intervals."),
             figure(second, "The calibration of the model."),
@@ -309,11 +303,6 @@ def _curves(codes: np.ndarray, p: np.ndarray, name: str) -> Html:
 def _thin(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     keep = np.unique(np.linspace(0, len(a) - 1, min(len(a), 200)).astype(int))
     return a[keep], b[keep]
-
-
-def _wilson(hits: int, n: int) -> tuple[float, float]:
-    found = binomtest(hits, n).proportion_ci(_SURE, method="wilson")
-    return float(found.low), float(found.high)
 
 
 def tint(value: float, low: float, high: float) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import check_count
+from ..checks import check_choice, check_count
 from ..data import Data, as_dense, length, take
 from ..engine.lapack import lapack
 from ..gram.base import Gram
@@ -308,8 +308,7 @@ def _quadrature(K: np.ndarray, weights: bool | str) -> np.ndarray:
 def _check(n: int, size: Any, kernel: Any, method: Any, weights: Any) -> tuple[Kernel, int]:
     if n == 0:
         raise ValueError("compress: X has no samples.")
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {METHODS}, got {method!r}.")
+    check_choice("method", method, METHODS)
     if not (isinstance(weights, bool) or weights == "nonnegative"):
         raise ValueError(f'weights must be False, True or "nonnegative", got {weights!r}.')
     if kernel is not None and not isinstance(kernel, Kernel):

@@ -69,11 +69,7 @@ class RKHSFunction(Vector, Shown):
     __array_ufunc__ = None  # a NumPy scalar times f is f scaled, not an array
 
     def __init__(self, kernel: Kernel, points: Data, coef: Any) -> None:
-        if kernel.unresolved:
-            raise UnresolvedError(
-                f"RKHSFunction: {kernel.unresolved} of {kernel!r} depends on the data, so its "
-                "space is not defined yet; call kernel.resolve(X) first."
-            )
+        require_resolved(kernel, "RKHSFunction")
         if length(points) == 0:
             raise ValueError("RKHSFunction: points has no samples; zero is 0 * kernel.at(x).")
         coef = np.asarray(coef, dtype=np.float64)
@@ -229,6 +225,15 @@ class RKHSFunction(Vector, Shown):
         n = len(self.coef)
         family = f"{self.coef.shape[1]} functions, " if self.coef.ndim == 2 else ""
         return f"RKHSFunction({family}{n} point{'s' * (n != 1)}, k = {self.kernel!r})"
+
+
+def require_resolved(kernel: Kernel, owner: str) -> None:
+    """Refuse a kernel whose space is not defined yet."""
+    if kernel.unresolved:
+        raise UnresolvedError(
+            f"{owner}: {kernel.unresolved} of {kernel!r} depends on the data, so its space is not "
+            "defined yet; call kernel.resolve(X) first."
+        )
 
 
 def require_same_space(k: Kernel, other: Kernel) -> None:

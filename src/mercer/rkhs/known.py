@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from ..data import Data
-from ..exceptions import UnresolvedError
 from ..kernels.base import Kernel
 from ..kernels.distributions.normal import NormalMixture, as_mixture
 from ..kernels.vectors.radial import Gaussian
-from .function import RKHSFunction, require_same_space
+from .function import RKHSFunction, require_resolved, require_same_space
 from .measures import Measure, Normals, Uniform
 from .quadrature import embed
 
@@ -68,11 +67,7 @@ class KnownEmbedding:
     __array_ufunc__ = None
 
     def __init__(self, kernel: Kernel, distribution: Any, tol: float = 1e-8) -> None:
-        if kernel.unresolved:
-            raise UnresolvedError(
-                f"KnownEmbedding: {kernel.unresolved} of {kernel!r} depends on the data; call "
-                "kernel.resolve(X) first."
-            )
+        require_resolved(kernel, "KnownEmbedding")
         self.kernel, self.distribution = kernel, distribution
         self.error = 0.0
         self._measure: Measure | None = None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..checks import check_count, check_number
+from ..checks import check_choice, check_count, check_number
 from ..data import Data, as_dense, as_vectors, is_frame, length, take
 from ..exceptions import ConvergenceWarning, DomainError
 from ..gram.tiles import run, slices
@@ -167,8 +167,7 @@ def preimage(
             f"functions must be an RKHSFunction, such as KernelPCA.project(X) returns, got "
             f"{type(functions).__name__}."
         )
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {METHODS}, got {method!r}.")
+    check_choice("method", method, METHODS)
     check_count("n_neighbors", n_neighbors)
     check_count("max_iter", max_iter)
     check_number("tol", tol, "> 0", lambda tol: tol > 0)

@@ -9,11 +9,11 @@ from scipy.special import gammaln, kve
 
 from ..checks import check_count
 from ..data import Data, as_dense, as_vectors
-from ..exceptions import UnresolvedError
 from ..kernels.base import Kernel
 from ..kernels.vectors.matern import Matern
 from ..kernels.vectors.radial import Gaussian, Laplacian, RationalQuadratic
 from ..randomness import as_generator
+from .function import require_resolved
 
 _BLOCK = 2**22  # entries of phases held at once
 
@@ -58,11 +58,7 @@ class SpectralMeasure:
                 f"SpectralMeasure: kernel must be a Gaussian, Laplacian, Matern or "
                 f"RationalQuadratic kernel, got {kernel!r}."
             )
-        if kernel.unresolved:
-            raise UnresolvedError(
-                f"SpectralMeasure: {kernel.unresolved} of {kernel!r} depends on the data; call "
-                "kernel.resolve(X) first."
-            )
+        require_resolved(kernel, "SpectralMeasure")
         check_count("SpectralMeasure: dimension", dimension)
         known: Any = kernel
         scale = np.asarray(known.lengthscale, dtype=np.float64)

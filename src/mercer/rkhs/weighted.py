@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..data import Data
-from ..exceptions import UnresolvedError
 from ..kernels.base import Kernel
 from ..kernels.vectors.explicit import FeatureMap
-from .function import RKHSFunction, require_same_space
+from .function import RKHSFunction, require_resolved, require_same_space
 from .vector import Vector
 
 
@@ -53,11 +52,7 @@ class FeatureFunction(Vector):
     __array_ufunc__ = None
 
     def __init__(self, kernel: Kernel, weights: Any) -> None:
-        if kernel.unresolved:
-            raise UnresolvedError(
-                f"FeatureFunction: {kernel.unresolved} of {kernel!r} depends on the data; call "
-                "kernel.resolve(X) first."
-            )
+        require_resolved(kernel, "FeatureFunction")
         w = np.array(weights, dtype=np.float64)
         if w.ndim != 1 or not w.size or not np.all(np.isfinite(w)):
             raise ValueError("FeatureFunction: weights must be a list of finite numbers.")

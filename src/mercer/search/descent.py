@@ -64,8 +64,7 @@ def search(
     n, plan = length(X), plan or Plan()
     needs = matrices * 8.0 * n * n
     require_memory(needs, f"the gradient of a criterion on {n} samples", plan.limit)
-    most, least = ALPHA[1] * unit, least * unit
-    posed = Posed(kernel, X, Y, alpha, scale, fixed, (least, most), unit)
+    posed = Posed(kernel, X, Y, alpha, scale, fixed, (least * unit, ALPHA[1] * unit), unit)
     room = plan.workers, plan.limit - needs
     whole = DenseObjective(posed, measure, *room)
     around = np.clip([whole.start - _AROUND, whole.start + _AROUND], *whole.bounds.T)
@@ -79,22 +78,15 @@ def search(
     else:
         best = whole.settle(min((whole.descend(s) for s in starts), key=lambda r: r.fun))
     noise = float(np.mean(scale)) or LOGISTIC if np.any(Y) else np.inf
-    return conclude(whole, best, X, noise, fixed, (least, most), unit)
+    return conclude(whole, best, noise)
 
 
-def conclude(
-    objective: Objective,
-    best: Any,
-    X: Data,
-    noise: float,
-    fixed: tuple[str, ...],
-    limits: tuple[float, float],
-    unit: float,
-) -> Tuning:
+def conclude(objective: Objective, best: Any, noise: float) -> Tuning:
     """The result of a search, with warnings; ``noise`` is the variance per alpha."""
-    (kernel, alpha), (least, most) = objective.at(best.x), limits
+    posed, (kernel, alpha) = objective.posed, objective.at(best.x)
+    X, fixed, (least, most) = posed.X, posed.fixed, posed.noise
     converged = bool(best.success) and bool(np.isfinite(best.fun))
-    bounds, unneeded = ends(kernel, fixed, X, alpha * noise, unit)
+    bounds, unneeded = ends(kernel, fixed, X, alpha * noise, posed.unit)
     if "alpha" not in fixed and alpha >= 0.999 * most:
         bounds = (*bounds, f"alpha = {most:g}")
     if "alpha" not in fixed and alpha <= 1.001 * least:

@@ -67,7 +67,8 @@ class Objective(ABC):
     precision: ClassVar[dict[str, Any]] = {"ftol": _PRECISION}  # at which a search along axes ends
 
     def __init__(self, posed: Posed) -> None:
-        self.kernel, self.X, self.Y, self.scale = posed.kernel, posed.X, posed.Y, posed.scale
+        self.posed, self.kernel, self.X = posed, posed.kernel, posed.X
+        self.Y, self.scale = posed.Y, posed.scale
         check_names(posed.fixed, posed.kernel)
         known = bounded(posed.kernel, posed.unit)
         names = [h.name for h in known]

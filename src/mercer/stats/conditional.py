@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import check_count, check_positive
+from ..checks import check_choice, check_count, check_positive
 from ..data import Data
 from ..engine.lapack import lapack
 from ..engine.memory import require_memory
@@ -132,8 +132,7 @@ def conditional_independence_test(
     Bühlmann, *The weighted generalised covariance measure*, JMLR 2022; Kim, Neykov, Balakrishnan &
     Wasserman, *Local permutation tests for conditional independence*, Annals of Statistics 2022.
     """
-    if null not in NULLS:
-        raise ValueError(f"null must be one of {', '.join(map(repr, NULLS))}, got {null!r}.")
+    check_choice("null", null, NULLS)
     if regularization is not None:
         check_positive("regularization", regularization)
     check_count("n_permutations", n_permutations)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..checks import check_count
+from ..checks import check_choice, check_count
 from ..chunks.base import Chunks
 from ..data import Data
 from ..gram.plan import Plan
@@ -345,9 +345,7 @@ def _checked(
 ) -> Any:
     """The statistic of a null, after all names are checked."""
     check_null(null, NULLS)
-    if permutations not in PERMUTATIONS:
-        listed = ", ".join(map(repr, PERMUTATIONS))
-        raise ValueError(f"permutations must be one of {listed}, got {permutations!r}.")
+    check_choice("permutations", permutations, PERMUTATIONS)
     check_count("n_permutations", n_permutations)
     if len(joint) > 2 and null != "permutation":
         raise ValueError(f"null={shown_as(null)} is for two variables, got {len(joint)}.")

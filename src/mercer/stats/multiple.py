@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import check_choice
+
 METHODS = ("holm", "bonferroni", "bh", "by")
 _TIES = 1e-6  # scores closer than this are equal
 
@@ -47,8 +49,7 @@ def adjust_pvalues(pvalues: Any, method: str = "holm") -> np.ndarray:
     p = np.asarray(pvalues, dtype=np.float64)
     if p.ndim != 1 or not np.all((p >= 0) & (p <= 1)):
         raise ValueError("pvalues must be a list of numbers between 0 and 1.")
-    if method not in METHODS:
-        raise ValueError(f"method must be one of {', '.join(map(repr, METHODS))}, got {method!r}.")
+    check_choice("method", method, METHODS)
     m = len(p)
     order = np.argsort(p, kind="stable")
     ranks, ordered = np.arange(1, m + 1), p[order]

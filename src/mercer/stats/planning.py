@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.stats import gamma
 
-from ..checks import check_count, check_fraction, check_number, check_positive
+from ..checks import check_choice, check_count, check_fraction, check_number, check_positive
 from ..data import Data
 from ..gram.plan import LEAN, Plan
 from ..kernels.vectors.radial import Gaussian
@@ -197,8 +197,7 @@ class Study(NamedTuple):
 def _study(
     X: Data, Y: Data, kernel: Any, test: str, ratio: float, alpha: float, plan: Plan | None
 ) -> Study:
-    if test not in TESTS:
-        raise ValueError(f"test must be one of {', '.join(map(repr, TESTS))}, got {test!r}.")
+    check_choice("test", test, TESTS)
     check_fraction("alpha", alpha)
     check_positive("ratio", ratio)
     if test == "independence":

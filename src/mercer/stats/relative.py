@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import t as student
 
+from ..checks import check_choice
 from ..data import Data
 from ..gram.plan import LEAN, Plan
 from ..gram.tiles import TILE, run, slices
@@ -84,7 +85,7 @@ def relative_test(
     model selection in generative models*, ICLR 2016; Sutherland & Deka, *Unbiased estimators for
     the variance of MMD estimators*, 2019.
     """
-    _check(alternative)
+    check_choice("alternative", alternative, ALTERNATIVES)
     samples = Samples(X, Y, reference, least=_LEAST)
     resolved = samples.kernel(Gaussian("median") if kernel is None else kernel)
     k, moved = samples.from_mean(resolved)
@@ -187,7 +188,7 @@ def relative_fit_test(
     comparison*, NeurIPS 2018; Lim, Yamada, Schölkopf & Jitkrittum, *Kernel Stein tests for multiple
     model comparison*, NeurIPS 2019.
     """
-    _check(alternative)
+    check_choice("alternative", alternative, ALTERNATIVES)
     (k, V), (l, _) = (stein_kernel(X, s, kernel, support) for s in (score, other))
     n = len(V)
     if n < _LEAST:
@@ -246,12 +247,6 @@ def _error(first: float, rest: float) -> float:
     ``rest`` of the degenerate part.
     """
     return float(np.sqrt(max(first - 2 * rest, 0.0) + rest))
-
-
-def _check(alternative: str) -> None:
-    if alternative not in ALTERNATIVES:
-        listed = ", ".join(map(repr, ALTERNATIVES))
-        raise ValueError(f"alternative must be one of {listed}, got {alternative!r}.")
 
 
 def _compared(

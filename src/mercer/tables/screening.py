@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..checks import check_count
+from ..checks import check_choice, check_count
 from ..engine.memory import require_memory
 from ..frames import pandas
 from ..gram.plan import Plan
@@ -288,10 +288,7 @@ class _Read:
 
 def _checked(correction: str, n_permutations: int, rng: Any) -> np.random.Generator:
     check_count("n_permutations", n_permutations)
-    known = (_SAID, *METHODS)
-    if correction not in known:
-        listed = ", ".join(map(repr, known))
-        raise ValueError(f"correction must be one of {listed}, got {correction!r}.")
+    check_choice("correction", correction, (_SAID, *METHODS))
     return as_generator(rng)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import check_choice
 from ..data import take
 from ..kernels.base import Kernel
 from ..kernels.vectors.radial import Gaussian
@@ -277,7 +278,6 @@ def _clearly(of: str, rng: np.random.Generator, n: int) -> tuple[np.ndarray, np.
 
 
 def _check_words(of: str, invariant: tuple[str, ...] = ()) -> None:
-    if of not in _TESTS:
-        raise ValueError(f"of must be one of {_TESTS}, got {of!r}.")
+    check_choice("of", of, _TESTS)
     if isinstance(invariant, str) or not set(invariant) <= set(_CLAIMS):
         raise ValueError(f"invariant must be a tuple of {_CLAIMS}, got {invariant!r}.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -16,56 +17,29 @@ def _named(value: Any, names: tuple[str, ...], write: Writer, place: str) -> dic
     return {name: write(getattr(value, name), f"{place}.{name}") for name in names}
 
 
-# ---- functions -----------------------------------------------------------------------------
-@encodes("mercer.RKHSFunction")
-def _function(value: Any, write: Writer, place: str) -> Node:
-    return {"type": "function", **_named(value, ("kernel", "points", "coef"), write, place)}
+_MADE_OF = {  # classes by their tag: where they are, and what their constructors take
+    "function": ("mercer.rkhs.function", "RKHSFunction", ("kernel", "points", "coef")),
+    "fourier space": ("mercer.rkhs.fourier", "FourierSpace", ("kernel",)),
+    "family": ("mercer.rkhs.frames", "Family", ("functions",)),
+    "features": ("mercer.rkhs.frames", "Features", ("kernel", "X", "center")),
+}
 
 
-@decodes("function")
-def _(node: dict, read: Reader) -> Any:
-    from ...rkhs.function import RKHSFunction
+def _register(tag: str, module: str, name: str, parts: tuple[str, ...]) -> None:
+    @encodes(f"mercer.{name}")
+    def _(value: Any, write: Writer, place: str) -> Node:
+        return {"type": tag, **_named(value, parts, write, place)}
 
-    return RKHSFunction(read(node["kernel"]), read(node["points"]), read(node["coef"]))
-
-
-@encodes("mercer.FourierSpace")
-def _space(value: Any, write: Writer, place: str) -> Node:
-    return {"type": "fourier space", **_named(value, ("kernel",), write, place)}
+    @decodes(tag)
+    def _(node: dict, read: Reader) -> Any:
+        return getattr(import_module(module), name)(*(read(node[part]) for part in parts))
 
 
-@decodes("fourier space")
-def _(node: dict, read: Reader) -> Any:
-    from ...rkhs.fourier import FourierSpace
-
-    return FourierSpace(read(node["kernel"]))
+for _tag, _about in _MADE_OF.items():
+    _register(_tag, *_about)
 
 
 # ---- operators -----------------------------------------------------------------------------
-@encodes("mercer.Family")
-def _family(value: Any, write: Writer, place: str) -> Node:
-    return {"type": "family", **_named(value, ("functions",), write, place)}
-
-
-@decodes("family")
-def _(node: dict, read: Reader) -> Any:
-    from ...rkhs.frames import Family
-
-    return Family(read(node["functions"]))
-
-
-@encodes("mercer.Features")
-def _features(value: Any, write: Writer, place: str) -> Node:
-    return {"type": "features", **_named(value, ("kernel", "X", "center"), write, place)}
-
-
-@decodes("features")
-def _(node: dict, read: Reader) -> Any:
-    from ...rkhs.frames import Features
-
-    return Features(read(node["kernel"]), read(node["X"]), read(node["center"]))
-
-
 @encodes("mercer.HSOperator")
 def _operator(value: Any, write: Writer, place: str) -> Node:
     """Terms name their frames by number: an operator is known by them to be self-adjoint."""

@@ -17,6 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
+from ...checks import check_choice
 from ...data import Data
 from ...params import parameter
 from ..algebra.negative import Negative
@@ -111,10 +112,7 @@ class HilbertianMetric(Negative):
     @classmethod
     def from_name(cls, name: str) -> HilbertianMetric:
         """One of ``"hellinger"``, ``"chi2"``, ``"jensen-shannon"``, ``"total variation"``."""
-        if name not in _NAMES:
-            listed = ", ".join(map(repr, _NAMES))
-            raise ValueError(f"HilbertianMetric: name must be one of {listed}, got {name!r}.")
-        return cls(*_NAMES[name])
+        return cls(*_NAMES[check_choice("HilbertianMetric: name", name, _NAMES)])
 
     def prepare(self, X: Data) -> Any:
         if self.beta > self.alpha:

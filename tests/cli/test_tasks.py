@@ -7,9 +7,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import balanced_accuracy_score, log_loss
 
 from mercer import load
-from mercer.cli.classify import classify_table
 from mercer.cli.main import main
-from mercer.cli.summary import classification_summary
+from mercer.cli.summary import summary
+from mercer.cli.tasks import LABELS, fit_table
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def test_fit_says_what_it_did(flats, capsys):
 
 
 def test_scores(flats):
-    found = classify_table(flats, "dear", budget=5)
+    found = fit_table(flats, "dear", LABELS, budget=5)
     accuracy, balanced, loss = found.scores["kernels"]
     C = found.confusion
     assert C.sum() == found.held == 24
@@ -62,8 +62,8 @@ def test_many_classes(rng):
     table = pd.DataFrame(rng.normal(size=(61, 2)), columns=["a", "b"])
     table["y"] = [f"a rather long name {i % 10}" for i in range(60)] + ["lonely"]
     table["a"] = np.arange(61) % 10
-    found = classify_table(table, "y", budget=2)
-    text = classification_summary(found)
+    found = fit_table(table, "y", LABELS, budget=2)
+    text = summary(found)
     assert max(map(len, text.splitlines())) <= 98
     assert "labels that occur once are left out: lonely" in text
     assert found.scores["kernels"][0] > 0.8
@@ -109,7 +109,7 @@ def test_the_linear_model_has_probabilities_of_its_own(rng):
     x = rng.normal(size=(400, 3))
     y = np.where(x[:, 0] + 0.3 * rng.normal(size=400) > 0, "yes", "no")
     table = pd.DataFrame(x, columns=list("abc")).assign(y=y)
-    found = classify_table(table, "y", budget="2 s", baseline=False)
+    found = fit_table(table, "y", LABELS, budget="2 s", baseline=False)
     lines = LogisticRegression().fit(x[:300], y[:300])
     assert found.scores["linear"][2] < 1.3 * log_loss(y[300:], lines.predict_proba(x[300:]))
 
@@ -117,7 +117,7 @@ def test_the_linear_model_has_probabilities_of_its_own(rng):
 def test_a_verdict_where_nothing_was_learned(rng):
     y = np.where(np.arange(200) % 20 == 0, "yes", "no")
     table = pd.DataFrame({"x": rng.normal(size=200), "y": y})
-    found = classify_table(table, "y", budget="2 s", baseline=False)
-    said = " ".join(classification_summary(found).split())
+    found = fit_table(table, "y", LABELS, budget="2 s", baseline=False)
+    said = " ".join(summary(found).split())
     assert "always predicting the most frequent class is as accurate" in said
     assert "a linear model does as well" not in said

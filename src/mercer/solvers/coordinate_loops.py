@@ -15,6 +15,7 @@ TARGET, LOWER, UPPER, RIDGE, SQUARE, BETA, START, STOP = range(8)
 TOTAL, LEVEL, WORST, GAP, LINEAR = range(5)
 _AHEAD = 3  # visits: memory is asked for what the next but so many need
 _LINE = 64  # bytes that come at once
+_LINES = 128  # of a row of features that are asked for: what follows comes by itself
 
 
 @intrinsic
@@ -92,7 +93,14 @@ def sweep_dense(phi, order, table, epsilon, penalty, threshold, w, state):
     Returns their number. The values in ``table``, w and ``state`` change.
     """
     kept, width = 0, w.size
+    numbers, step = phi.reshape(phi.size), _LINE // phi.itemsize
     for k in range(order.size):
+        if k + 2 < order.size:
+            _fetch(table, 8 * order[k + 2])
+        if k + 1 < order.size:
+            after = order[k + 1] * width
+            for c in range(after, after + min(width, _LINES * step), step):
+                _fetch(numbers, c)
         i = order[k]
         features, row = phi[i], table[i]
         g = state[LEVEL] + penalty * state[TOTAL] - row[TARGET]

@@ -38,6 +38,14 @@ def _fetch(typing, array, index):
 
 
 @njit(cache=True, nogil=True, inline="always")
+def fetch_row(numbers, i, width):
+    """Ask for the beginning of row i of a matrix, whose numbers are given as one vector."""
+    step = _LINE // numbers.itemsize
+    for c in range(i * width, i * width + min(width, _LINES * step), step):
+        _fetch(numbers, c)
+
+
+@njit(cache=True, nogil=True, inline="always")
 def excess(g, b, low, high, epsilon, ridge):
     """By how much b falls short of the best value for a slope g: a term of the duality gap.
 
@@ -93,14 +101,12 @@ def sweep_dense(phi, order, table, epsilon, penalty, threshold, w, state):
     Returns their number. The values in ``table``, w and ``state`` change.
     """
     kept, width = 0, w.size
-    numbers, step = phi.reshape(phi.size), _LINE // phi.itemsize
+    numbers = phi.reshape(phi.size)
     for k in range(order.size):
         if k + 2 < order.size:
             _fetch(table, 8 * order[k + 2])
         if k + 1 < order.size:
-            after = order[k + 1] * width
-            for c in range(after, after + min(width, _LINES * step), step):
-                _fetch(numbers, c)
+            fetch_row(numbers, order[k + 1], width)
         i = order[k]
         features, row = phi[i], table[i]
         g = state[LEVEL] + penalty * state[TOTAL] - row[TARGET]

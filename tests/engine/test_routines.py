@@ -71,6 +71,17 @@ def test_triangular_systems(A, rng, kind, shape, order):
     np.testing.assert_array_equal(B, kept)
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+def test_triangular_systems_in_place(A, rng, transposed):
+    L = np.linalg.cholesky(A)
+    B = np.asfortranarray(rng.standard_normal((40, 3)))
+    wanted = solve_lower(L, B, transposed=transposed)
+    assert not np.array_equal(B, wanted)
+    found = solve_lower(L, B, transposed=transposed, overwrite=True)
+    assert np.shares_memory(found, B)
+    np.testing.assert_array_equal(B, wanted)
+
+
 def test_other_numbers_are_taken_as_they_come(A):
     L = np.linalg.cholesky(A)
     ones = np.ones((40, 2), dtype=int)

@@ -3,7 +3,8 @@ import pytest
 import scipy.sparse as sp
 
 from mercer import Gaussian, Linear, Plan, Polynomial, Spectrum
-from mercer.gram.stored import DenseGram, LowRankGram, TiledGram, compress
+from mercer.gram import stored
+from mercer.gram.stored import DenseGram, LowRankGram, TiledGram, adjoint, compress, squares
 from mercer.testing import check_gram
 
 
@@ -65,3 +66,24 @@ def test_nobody_is_handed_an_array_twice(rng):
     own = gram.detached()
     assert not np.shares_memory(own.consume(), gram.to_dense())
     np.testing.assert_array_equal(own.to_dense(), K)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("kind", [np.float32, np.float64, np.int32])
+def test_products_of_features_are_in_double_precision(rng, form, kind):
+    phi = (100_000 * rng.standard_normal((9000, 5))).astype(kind)
+    C = rng.standard_normal((9000, 2))
+    C[rng.random(9000) < 0.7] = 0  # most rows have no part
+    exact = phi.astype(np.float64)
+    for workers in (1, 3):
+        found = adjoint(form(phi), C, workers)
+        np.testing.assert_allclose(found, exact.T @ C, rtol=1e-10)
+        np.testing.assert_array_equal(found, adjoint(form(phi), C, 2))
+        np.testing.assert_allclose(squares(form(phi), workers), (exact**2).sum(axis=1), rtol=1e-12)
+
+
+def test_a_wide_product_has_one_accumulator(rng, monkeypatch):
+    phi, C = rng.standard_normal((3000, 6)), rng.standard_normal((3000, 4))
+    several = adjoint(phi, C)
+    monkeypatch.setattr(stored, "_ENTRIES", 30)
+    np.testing.assert_allclose(adjoint(phi, C), several, rtol=1e-10)

@@ -134,9 +134,14 @@ def solve_positive(A: np.ndarray, B: np.ndarray) -> np.ndarray:
     return X
 
 
-def solve_lower(L: np.ndarray, B: np.ndarray, *, transposed: bool = False) -> np.ndarray:
-    """L^-1 B, or L'^-1 B, for a lower triangular L; what is above its diagonal is ignored."""
-    return _solved("trtrs", L, B, transposed)
+def solve_lower(
+    L: np.ndarray, B: np.ndarray, *, transposed: bool = False, overwrite: bool = False
+) -> np.ndarray:
+    """L^-1 B, or L'^-1 B, for a lower triangular L; what is above its diagonal is ignored.
+
+    ``overwrite``: B is overwritten if it is stored by columns and of the precision of the result.
+    """
+    return _solved("trtrs", L, B, transposed, overwrite)
 
 
 def solve_cholesky(L: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -144,12 +149,18 @@ def solve_cholesky(L: np.ndarray, B: np.ndarray) -> np.ndarray:
     return _solved("potrs", L, B)
 
 
-def _solved(name: str, L: np.ndarray, B: np.ndarray, transposed: bool | None = None) -> np.ndarray:
+def _solved(
+    name: str,
+    L: np.ndarray,
+    B: np.ndarray,
+    transposed: bool | None = None,
+    overwrite: bool = False,
+) -> np.ndarray:
     """A system with L, or with L'. What is stored by rows is a transposed matrix to LAPACK."""
     kind = np.result_type(L, B, np.float32)
     by_columns = L.flags.f_contiguous and not L.flags.c_contiguous
     L = np.asarray(L, dtype=kind) if by_columns else np.ascontiguousarray(L, dtype=kind)
-    X = np.array(B, dtype=kind, order="F")
+    X = (np.asarray if overwrite else np.array)(B, dtype=kind, order="F")
     how: tuple[str, ...] = ("L" if by_columns else "U",)
     if transposed is not None:
         how += ("N" if by_columns != transposed else "T", "N")

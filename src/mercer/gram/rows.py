@@ -12,6 +12,7 @@ from ..data import as_dense
 from .base import Gram
 from .exponential import Factors, exp_product, exp_scatter
 from .row_loops import add_rows, gather, scatter
+from .stored import squares
 from .tiles import run, slices
 
 _COLUMNS = 4000  # of a product, computed at a time by one thread, or
@@ -278,10 +279,7 @@ class FeatureRowGram(RowGram):
         workers: int | None = None,
     ) -> None:
         self.phi, self.origin = phi, origin
-        if sp.issparse(phi):
-            diagonal = np.asarray(phi.multiply(phi).sum(axis=1)).ravel()
-        else:
-            diagonal = np.einsum("ij,ij->i", phi, phi, dtype=np.float64)
+        diagonal = squares(phi, workers)
         how = f"its rows computed from {phi.shape[1]} features"
         super().__init__(self._features_block, diagonal, dtype=dtype, workers=workers, how=how)
         self.matrix_free = False

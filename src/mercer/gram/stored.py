@@ -18,10 +18,12 @@ from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
 from .base import Gram
 from .span import LandmarkSpan, SampleSpan, Span
-from .tiles import diagonal, evaluate, multiply, slices
+from .tiles import diagonal, evaluate, multiply, run, slices
 
 _SMALL = 1000  # samples that are all kept, whatever features the kernel has
 _STRIP = 4096  # samples whose features are used at a time
+_GROUPS = 8  # independent accumulators of a product with Phi', whatever the number of threads,
+_ENTRIES = 2**22  # and numbers in them at most
 _SEARCHED = 2000  # features for which samples are looked for that span them
 
 Form = TypeVar("Form", bound="KernelGram")
@@ -168,8 +170,7 @@ class LowRankGram(KernelGram):
     def _trained(self) -> tuple[Any, np.ndarray | None]:
         """Features of the training data, and which columns occur there if they are sparse."""
         phi: Any = self.kernel.features(self.Y)
-        values = phi.data if sp.issparse(phi) else phi.ravel(order="K")
-        if not np.isfinite(np.einsum("i,i->", values, values, dtype=np.float64)):  # the trace of K
+        if not np.isfinite(squares(phi, self.workers).sum()):  # the trace of K
             raise not_finite(self.kernel)
         if not sp.issparse(phi):
             return phi, None
@@ -214,7 +215,7 @@ class LowRankGram(KernelGram):
 
     def adjoint(self, C: np.ndarray) -> np.ndarray:
         """Phi' c, for one row of c for each sample; in double precision."""
-        return adjoint(self.phi, C)
+        return adjoint(self.phi, C, self.workers)
 
     def moments(self, sample_weight: np.ndarray | None) -> np.ndarray:
         """Phi' W Phi, in double precision."""
@@ -250,8 +251,8 @@ class LowRankGram(KernelGram):
 
 
 # ---- products with features in double precision, of which a few rows are converted at a time -----
-def _strips(phi: Any) -> list[slice]:
-    return [slice(0, phi.shape[0])] if sp.issparse(phi) else slices(phi.shape[0], _STRIP)
+def _strips(phi: Any, size: int = _STRIP) -> list[slice]:
+    return [slice(0, phi.shape[0])] if sp.issparse(phi) else slices(phi.shape[0], size)
 
 
 def times(phi: Any, weights: np.ndarray) -> np.ndarray:
@@ -260,12 +261,41 @@ def times(phi: Any, weights: np.ndarray) -> np.ndarray:
     return np.concatenate(found)
 
 
-def adjoint(phi: Any, C: np.ndarray) -> np.ndarray:
-    """Phi' c, for one row of c for each sample."""
-    found = np.zeros((phi.shape[1], C.shape[1]))
-    for at in _strips(phi):
-        found += phi[at].T.astype(np.float64, copy=False) @ C[at].astype(np.float64, copy=False)
-    return found
+def squares(phi: Any, workers: int | None = None) -> np.ndarray:
+    """The squared length of each row of Phi."""
+    if sp.issparse(phi):
+        return np.asarray(phi.astype(np.float64).power(2).sum(axis=1)).ravel()
+    out = np.empty(len(phi))
+
+    def strip(at: slice) -> None:
+        np.einsum("ij,ij->i", phi[at], phi[at], dtype=np.float64, out=out[at])
+
+    run(strip, _strips(phi), workers)
+    return out
+
+
+def adjoint(phi: Any, C: np.ndarray, workers: int | None = None) -> np.ndarray:
+    """Phi' c, for one row of c for each sample; rows of zeros cost nothing.
+
+    What is added to what does not depend on the number of threads.
+    """
+    strips = _strips(phi, _STRIP // 4)  # each thread converts one
+    groups = max(1, min(_GROUPS, len(strips), _ENTRIES // max(phi.shape[1] * C.shape[1], 1)))
+    parts = np.zeros((groups, phi.shape[1], C.shape[1]))
+
+    def group(k: int) -> None:
+        for at in strips[k::groups]:
+            part, c = phi[at], C[at].astype(np.float64, copy=False)
+            some = np.flatnonzero(c.any(axis=1))
+            if 2 * len(some) < len(c):
+                part, c = part[some], c[some]
+            parts[k] += part.T.astype(np.float64, copy=False) @ c
+
+    if groups == 1:  # with all threads of BLAS
+        group(0)
+    else:
+        run(group, range(groups), workers)
+    return parts.sum(axis=0)
 
 
 def moments(phi: Any, sample_weight: np.ndarray | None) -> np.ndarray:

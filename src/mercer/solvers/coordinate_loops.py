@@ -15,6 +15,7 @@ TARGET, LOWER, UPPER, RIDGE, SQUARE, BETA, START, STOP = range(8)
 TOTAL, LEVEL, WORST, GAP, LINEAR = range(5)
 _AHEAD = 3  # visits: memory is asked for what the next but so many need
 _LINE = 64  # bytes that come at once
+_LINES = 128  # of a row of features that are asked for: what follows comes by itself
 
 
 @intrinsic
@@ -34,6 +35,14 @@ def _fetch(typing, array, index):
         return context.get_dummy_value()
 
     return types.void(array, types.intp), generate
+
+
+@njit(cache=True, nogil=True, inline="always")
+def fetch_row(numbers, i, width):
+    """Ask for the beginning of row i of a matrix, whose numbers are given as one vector."""
+    step = _LINE // numbers.itemsize
+    for c in range(i * width, i * width + min(width, _LINES * step), step):
+        _fetch(numbers, c)
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -92,7 +101,12 @@ def sweep_dense(phi, order, table, epsilon, penalty, threshold, w, state):
     Returns their number. The values in ``table``, w and ``state`` change.
     """
     kept, width = 0, w.size
+    numbers = phi.reshape(phi.size)
     for k in range(order.size):
+        if k + 2 < order.size:
+            _fetch(table, 8 * order[k + 2])
+        if k + 1 < order.size:
+            fetch_row(numbers, order[k + 1], width)
         i = order[k]
         features, row = phi[i], table[i]
         g = state[LEVEL] + penalty * state[TOTAL] - row[TARGET]

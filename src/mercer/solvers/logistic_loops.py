@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._compiled import njit
+from .coordinate_loops import fetch_row
 
 _FAST = {"nsz", "reassoc", "contract", "arcp"}
 TOTAL, LEVEL, GAP, LOSS = range(4)  # what a sweep carries along, and finds
@@ -56,8 +57,10 @@ def _step(row, f, penalty, state):
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def sweep_dense(phi, order, table, penalty, w, state):
     """Visit variables in this order; the last column of ``table``, w and ``state`` change."""
-    width = w.size
+    width, numbers = w.size, phi.reshape(phi.size)
     for k in range(order.size):
+        if k + 1 < order.size:
+            fetch_row(numbers, order[k + 1], width)
         i = order[k]
         features = phi[i]
         f = state[LEVEL] + penalty * state[TOTAL]

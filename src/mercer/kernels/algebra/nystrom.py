@@ -105,13 +105,13 @@ class Nystrom(AnchoredFeatures):
         from ...gram.tiles import evaluate, run, slices
 
         basis = self._basis()
-        phi = evaluate(self.kernel, P, basis.landmarks)
+        phi = np.ascontiguousarray(evaluate(self.kernel, P, basis.landmarks))
 
         # landmarks that would make L so small that dividing by it costs many digits were left out
         factor = basis.factor.astype(phi.dtype, copy=False)
 
         def strip(rows: slice) -> None:
-            phi[rows] = _solve(factor, phi[rows].T).T
+            lapack(len(factor), solve_lower, factor, phi[rows].T, overwrite=True)  # in phi
 
         run(strip, slices(len(phi), _STRIP))
         return Zipped(P, phi)

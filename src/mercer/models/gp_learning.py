@@ -64,7 +64,7 @@ class Learning:
         posed = self.posed if some is None else part_of(self.posed, some)
         if posed.scale.shape[1] == 1:
             return replace(posed, scale=posed.scale[:, 0]), criteria.evidence
-        # known noise, different for each output, stands beside it
+        # known noise, different for each output, is added as columns
         Y = np.hstack([posed.Y, posed.alpha * posed.scale])
         return replace(posed, Y=Y, scale=np.zeros(len(Y))), joint_evidence
 

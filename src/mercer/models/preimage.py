@@ -117,7 +117,7 @@ class LearnedPreImage(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
 
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
-        """Learn the way from coordinates, shape (n, q), to samples y, shape (n, d)."""
+        """Learn the map from coordinates, shape (n, q), to samples y, shape (n, d)."""
         alphas = check_positives("alphas", self.alphas)
         scores, Y = validate_data(
             self, X, y, multi_output=True, y_numeric=True, dtype=(np.float64, np.float32)

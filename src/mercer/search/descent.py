@@ -47,9 +47,9 @@ def search(
 
     With many samples the search, restarts included, begins on 500 of them: a factorisation costs
     n^3, and what is best for a part is close to what is best for all. Curvatures found there are
-    used to go on with all. What does not matter on a part may run off to where every slope is zero
-    (the lengthscale of a feature, to infinity): with all samples it begins again.
-    ``matrices`` says how many n x n arrays a measure needs. A ``plan`` limits memory and threads.
+    used to continue with all. What does not matter on a part may run off to where every slope is
+    zero (the lengthscale of a feature, to infinity): with all samples it starts again. ``matrices``
+    says how many n x n arrays a measure needs. A ``plan`` limits memory and threads.
     """
     n, plan = length(posed.X), plan or Plan()
     needs = matrices * 8.0 * n * n
@@ -75,7 +75,7 @@ def part_of(posed: Posed, rows: np.ndarray) -> Posed:
 
 
 def conclude(objective: Objective, best: Any) -> Tuning:
-    """What a search has found, and what is odd about it."""
+    """The result of a search, with warnings."""
     posed, (kernel, alpha) = objective.posed, objective.at(best.x)
     X, fixed, (least, most) = posed.X, posed.fixed, posed.noise
     noise = float(np.mean(posed.scale)) or LOGISTIC if np.any(posed.Y) else np.inf  # per alpha

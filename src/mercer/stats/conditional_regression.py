@@ -316,5 +316,5 @@ def _standardized(Z: Data) -> np.ndarray:
 
 
 def numbers(X: Data) -> np.ndarray:
-    """Data without a kernel of their own as a dense (n, d) array."""
+    """Data without their own kernel as a dense (n, d) array."""
     return np.asarray(as_dense(default_vectors(X)))

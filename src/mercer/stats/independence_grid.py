@@ -62,7 +62,7 @@ def dependence_grid(X: Data) -> list[Kernel]:
 
 
 def default_vectors(X: Data) -> Any:
-    """Data without a kernel of their own as vectors, dense or sparse."""
+    """Data without their own kernel as vectors, dense or sparse."""
     try:
         return as_vectors(X, "the default kernel")
     except DomainError as error:

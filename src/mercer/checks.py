@@ -6,6 +6,7 @@ Errors state the name of an argument, what it must be, and what it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from math import isfinite
 from numbers import Integral, Real
 from typing import Any
@@ -81,6 +82,15 @@ def check_positive(name: str, value: Any) -> float:
     return check_number(name, value, "> 0 and finite", lambda v: is_number(v) and v > 0)
 
 
+def check_positives(name: str, value: Any) -> np.ndarray:
+    """Numbers > 0, one or several, as an array of one dimension."""
+    with suppress(ValueError):
+        found = np.atleast_1d(as_numbers(name, value))
+        if found.ndim == 1 and len(found) and np.all((found > 0) & np.isfinite(found)):
+            return found
+    raise ValueError(f"{name} must be positive and finite numbers, got {value!r}.")
+
+
 def check_fraction(name: str, value: Any, *, one: bool = False) -> float:
     """A number strictly between 0 and 1; 1 itself if ``one`` is allowed."""
     if one:
@@ -88,7 +98,7 @@ def check_fraction(name: str, value: Any, *, one: bool = False) -> float:
     return check_number(name, value, "between 0 and 1", lambda v: 0 < v < 1)
 
 
-def check_folds(cv: Any, least: int = 2, most: int | None = None) -> Any:
+def check_folds(cv: Any, most: int | None = None) -> Any:
     """A number of folds, a splitter, or splits; anything else is rejected.
 
     ``most``: the number of samples, each of which may be a fold.
@@ -97,10 +107,10 @@ def check_folds(cv: Any, least: int = 2, most: int | None = None) -> Any:
         return cv
     if isinstance(cv, Iterable) and not isinstance(cv, str):
         return cv
-    if most is not None and most < least:
-        raise ValueError(f"cv={cv!r} needs at least {least} samples, got n_samples = {most}.")
-    if not is_count(cv, least, most):
-        raise ValueError(f"cv must be {count_words(least, most)} or a splitter, got {cv!r}.")
+    if most is not None and most < 2:
+        raise ValueError(f"cv={cv!r} needs at least 2 samples, got n_samples = {most}.")
+    if not is_count(cv, 2, most):
+        raise ValueError(f"cv must be {count_words(2, most)} or a splitter, got {cv!r}.")
     return int(cv)
 
 

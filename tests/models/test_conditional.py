@@ -232,7 +232,7 @@ def test_search_clone_and_files(data, tmp_path):
 def test_bad_input(data):
     X, y, _ = data
     for alpha in (0.0, -1.0, np.nan, [1.0, 0.0]):
-        with pytest.raises(ValueError, match="alpha must be > 0 and finite"):
+        with pytest.raises(ValueError, match="alpha must be positive"):
             ConditionalEmbedding(alpha=alpha).fit(X, y)
     with pytest.raises(ValueError, match='"auto" or numbers'):
         ConditionalEmbedding(alpha="best").fit(X, y)

@@ -194,7 +194,7 @@ def test_bad_input(pair):
         independence_test(X, Y, statistic="coco", permutations="cyclic")
     with pytest.raises(ValueError, match="regularization is for"):
         independence_test(X, Y, statistic="coco", regularization=0.1)
-    with pytest.raises(ValueError, match="regularization must be positive"):
+    with pytest.raises(ValueError, match="regularization must be > 0"):
         independence_test(X, Y, statistic="kcca", regularization=0.0)
     with pytest.raises(ValueError, match="nothing can be permuted"):
         independence_test(X, Y, statistic="kcca", blocks=40)

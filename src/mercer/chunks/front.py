@@ -104,12 +104,7 @@ def _kind(source: Any, format: str | None) -> str:
     """How to read it."""
     if hasattr(source, "__dask_graph__"):
         return "dask"
-    if isinstance(source, Iterator):
-        raise TypeError(
-            f"a {type(source).__name__} can be read only once, but a fit takes many passes; pass "
-            "a function without arguments that returns a new one."
-        )
-    if callable(source):
+    if callable(source) or isinstance(source, Iterator):  # which is refused there
         return "function"
     if type(source).__module__.startswith("pyarrow"):
         return "parquet"

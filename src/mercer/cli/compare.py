@@ -58,20 +58,18 @@ def compare(
 ) -> list[dict[str, Any]]:
     """Scores and seconds of every model on the same held-out rows."""
     y, given, _ = task.target(table, target)
-    options = selection_options(args)
-    seed = options.pop("seed")
-    chosen = select(table, target, given, **options)
+    chosen = select(table, target, given, **selection_options(args))
     X, y = chosen.X, y[chosen.rows]
     y = y.astype(str) if task is LABELS else y
     check_enough(round(len(y) * (1 - args.test_size)))
-    inside = task.inside(y, args.test_size, seed)
+    inside = task.inside(y, args.test_size, args.seed)
     if inside.all():
         raise ValueError(
             "no row is held out for comparing models; give more rows, or a larger --test-size."
         )
     train, new = (X[inside], y[inside]), X[~inside]
     settings = {
-        "roles": chosen.roles, "styles": chosen.styles, "random_state": seed,
+        "roles": chosen.roles, "styles": chosen.styles, "random_state": args.seed,
         "plan": None if args.memory is None else Plan(memory=args.memory),
         "budget": args.budget or BUDGET, "verbose": not args.json,
     }  # fmt: skip

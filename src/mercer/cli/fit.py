@@ -119,6 +119,7 @@ def run(args: Namespace) -> None:
             task_of(args, table),
             **selection_options(args),
             test_size=args.test_size,
+            seed=args.seed,
             baseline=not args.no_baseline,
             **options,
         )
@@ -200,9 +201,7 @@ def selection_options(args: Namespace) -> dict[str, Any]:
     """Which columns and rows are used, from arguments."""
     roles = dict.fromkeys(args.labels, "label") | dict.fromkeys(args.text, "text")
     roles |= dict.fromkeys(args.dates, "date")
-    return {
-        "features": args.features, "roles": roles, "missing": args.missing, "seed": args.seed
-    }  # fmt: skip
+    return {"features": args.features, "roles": roles, "missing": args.missing}
 
 
 def task_of(args: Namespace, table: Table) -> Task:

@@ -51,9 +51,7 @@ def run(args: Namespace) -> None:
     y, given, _ = task.target(table, args.target)
     classes = len(set(y[given])) if task is LABELS else 2
     outputs = 1 if classes == 2 else classes
-    chosen_by = selection_options(args)
-    chosen_by.pop("seed")
-    chosen = select(table, args.target, given, **chosen_by)
+    chosen = select(table, args.target, given, **selection_options(args))
     n = len(chosen.X)
     check_enough(n)
     tidied = tidy(chosen.X, chosen.roles, chosen.styles)

@@ -82,12 +82,10 @@ class KernelNodes:
         Where to write.
     points : data
         The centres z.
-    source : str
-        The name of the input.
     """
 
-    def __init__(self, graph: Nodes, points: Any, source: str = "X") -> None:
-        self.graph, self.source = graph, source
+    def __init__(self, graph: Nodes, points: Any) -> None:
+        self.graph = graph
         self.columns = list(points.columns) if is_frame(points) else None
         self.points = points
         self.width = np.shape(points)[1] if np.ndim(points) != 1 else 1
@@ -127,7 +125,7 @@ class KernelNodes:
         places = np.arange(self.width)
         for step in atom.path:
             places = places[self.chosen(step)]
-        X = self.source
+        X = "X"
         if atom.path:
             X = self.graph.op("Gather", X, self.graph.constant(places, np.int64), axis=1)
         Z = self.points if self.columns is None else self.points[[self.columns[p] for p in places]]

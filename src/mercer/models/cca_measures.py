@@ -61,11 +61,8 @@ def kernel_generalized_variance(
     ----------
     Bach & Jordan, *Kernel independent component analysis*, JMLR 2002.
     """
-    model = KernelCCA(
-        kernels=kernels, regularization=regularization, form=form, rank=rank, plan=plan,
-        random_state=rng,
-    )  # fmt: skip
-    problem, r = _problem(model, as_views(views, Y), sample_weight)
+    given = {"kernels": kernels, "regularization": regularization, "form": form, "rank": rank}
+    problem, r = _problem(as_views(views, Y), sample_weight, plan=plan, random_state=rng, **given)
     return -0.5 * problem.log_det(r, form)
 
 
@@ -112,17 +109,15 @@ def kernel_canonical_correlation(
     Bach & Jordan, *Kernel independent component analysis*, JMLR 2002; Fukumizu, Bach & Gretton,
     *Statistical consistency of kernel canonical correlation analysis*, JMLR 2007.
     """
-    model = KernelCCA(
-        kernels=kernels, regularization=regularization, form=form, rank=rank, plan=plan,
-        random_state=rng,
-    )  # fmt: skip
-    problem, r = _problem(model, as_views(views, Y), sample_weight)
+    given = {"kernels": kernels, "regularization": regularization, "form": form, "rank": rank}
+    problem, r = _problem(as_views(views, Y), sample_weight, plan=plan, random_state=rng, **given)
     return 1 - problem.smallest(r, form)
 
 
 def _problem(
-    model: KernelCCA, views: list[Data], sample_weight: Any
+    views: list[Data], sample_weight: Any, **given: Any
 ) -> tuple[CanonicalProblem, list[float]]:
+    model = KernelCCA(**given)
     regularization = model._check_parameters(views, model.regularization, model.form)
     parts = model._make_views(views, sample_weight, float(regularization.min()))
     return CanonicalProblem([part.view for part in parts]), regularization.tolist()

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, ParamSpec, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, OutlierMixin, RegressorMixin
 from sklearn.utils import check_array, check_consistent_length, compute_class_weight
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -161,6 +161,16 @@ def _in_time(estimator: Any, X: Data, y: Any = None, *_: Any, **__: Any) -> Any:
     if found.best is None:
         raise ValueError(f"plan.budget={estimator.plan.budget!r} is too short.\n{found}")
     return found.best.plan
+
+
+class OutlierDetector(OutlierMixin):
+    """scikit-learn's mixin, of models whose ``decision_function`` is >= 0 in a region."""
+
+    decision_function: Any
+
+    def predict(self, X: Data) -> np.ndarray:
+        """1 inside the region, -1 outside."""
+        return np.where(self.decision_function(X) >= 0, 1, -1)
 
 
 class KernelEstimator(Drawn, BaseEstimator):

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils import check_consistent_length
 from sklearn.utils.validation import check_is_fitted
 
-from ..checks import as_numbers, check_count
+from ..checks import check_count, check_positives
 from ..data import Data, length, take
 from ..gram.plan import LEAN, Plan
 from ..kernels.base import Kernel
@@ -233,13 +233,7 @@ class ConditionalEmbedding(MultiOutputMixin, Regressor, BaseEstimator):
             if alphas != "auto":
                 raise ValueError(f'alpha must be "auto" or numbers > 0, got {alphas!r}.')
             alphas = _RELATIVE * max(float(np.mean(self.gram_.diag())), 1e-300)
-        self.alphas_ = np.atleast_1d(as_numbers("alpha", alphas))
-        if (
-            self.alphas_.ndim != 1
-            or not self.alphas_.size
-            or not np.all((self.alphas_ > 0) & np.isfinite(self.alphas_))
-        ):
-            raise ValueError(f"alpha must be > 0 and finite, got {self.alpha!r}.")
+        self.alphas_ = check_positives("alpha", alphas)
         self.loo_ = np.full(1, np.nan)
         if len(self.alphas_) > 1:
             spectrum = RidgeSpectrum(self.gram_, self._sample_weight)

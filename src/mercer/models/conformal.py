@@ -23,6 +23,7 @@ from ..data import Data
 from ..randomness import as_random_state
 from ..solvers.cholesky import NotPositiveDefiniteError
 from .common import SEEN, Regressor, all_or_nothing, check_data, check_targets, check_weights
+from .grid import fold_numbers
 from .ridge import KernelRidge
 
 METHODS = ("auto", "jackknife+", "cv+", "split")
@@ -254,14 +255,10 @@ class ConformalRegressor(MetaEstimatorMixin, Regressor, BaseEstimator):
         else:
             splitter = check_cv(cv)
         tests = [test for _, test in splitter.split(np.zeros((len(used), 1)))]
-        if not np.array_equal(np.sort(np.concatenate(tests)), np.arange(len(used))):
-            raise ValueError("cv must put every sample into exactly one test fold, as KFold does.")
-        numbers = np.empty(len(used), dtype=int)
-        for number, test in enumerate(tests):
-            numbers[test] = number
-        if len(np.unique(numbers[used])) < 2:
+        numbers = fold_numbers(tests, len(used))[used]
+        if len(np.unique(numbers)) < 2:
             raise ValueError("cv must have at least two non-empty folds.")
-        return numbers[used]
+        return numbers
 
     def _fit_split(self, X: Data, y: np.ndarray, weights: np.ndarray | None) -> None:
         size = check_fraction("calibration_size", self.calibration_size)

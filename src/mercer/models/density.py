@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy.special import gammaln, logsumexp
-from sklearn.base import OutlierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..checks import check_fraction
@@ -22,6 +21,7 @@ from ..kernels.evaluator import Evaluator
 from ..kernels.formula import INNER, SQUARED, TAXICAB, Atom
 from .common import (
     KernelByName,
+    OutlierDetector,
     all_or_nothing,
     check_data,
     check_weights,
@@ -87,7 +87,7 @@ class DensityEstimate(KeepsSamples, KernelByName):
 
 
 @dataclass(eq=False, repr=False)
-class KernelDensity(OutlierMixin, DensityEstimate):
+class KernelDensity(OutlierDetector, DensityEstimate):
     r"""Kernel density estimation, and the level set that contains a given share of the data.
 
     .. math:: f(x) = \frac{1}{Z \sum_i w_i} \sum_i w_i\, k(x_i, x), \qquad
@@ -173,10 +173,6 @@ class KernelDensity(OutlierMixin, DensityEstimate):
         if self.offset_ == -np.inf:  # all of the space
             return np.full(len(values), np.inf)
         return values - self.offset_
-
-    def predict(self, X: Data) -> np.ndarray:
-        """1 in the level set, -1 outside."""
-        return np.where(self.decision_function(X) >= 0, 1, -1)
 
     @without_masks
     def score(self, X: Data, y: Any = None) -> float:

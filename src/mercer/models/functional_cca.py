@@ -23,7 +23,6 @@ from .multiview import (
     MultiViewModel,
     as_views,
     check_variance,
-    check_weights,
     in_view,
     warn_if_trivial,
 )
@@ -165,11 +164,7 @@ class FunctionalCCA(MultiViewModel):
         given = 0.0 if chosen else self.regularization
         regularization = self._check_parameters(found, given, "ridge")
         m = check_count("order", self.order)
-        self._columns = [{} for _ in found]
-        arrays = [self._dense(X, m, reset=True) for m, X in enumerate(found)]
-        n = len(arrays[0])
-        weights = check_weights(sample_weight, n)
-        p = np.full(n, 1 / n) if weights is None else weights / weights.sum()
+        arrays, weights, p = self._arrays(found, sample_weight)
         self.means_: list[np.ndarray] = [p @ X for X in arrays]
         self.knots_: list[np.ndarray] = _check_points(self.points, [X.shape[1] for X in arrays])
         bases: list[np.ndarray] = []

@@ -17,6 +17,7 @@ from ..kernels.algebra.nystrom import landmarks
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
 from ..randomness import as_random_state
+from ..search.objective import ALPHA, Posed
 from ..search.outcome import Tuning
 from ..solvers.iterative import rank_for
 from ..solvers.weight_space import by_products
@@ -41,7 +42,7 @@ from .gp_given import (
     in_units_of_y,
     present,
 )
-from .gp_learning import Learning
+from .gp_learning import LANDMARKS, Learning
 from .gp_parts import ProcessPart, summands
 from .gp_posterior import NewSamples, exact, is_approximate, search_rows, with_room
 from .streamed import as_chunks
@@ -368,9 +369,11 @@ class GaussianProcessRegressor(ConditionedProcess, MultiOutputMixin, Regressor, 
         alpha = 1.0 if known else float(np.exp(np.mean(np.log(noise))))
         scale = (noise if known else np.ones((len(noise), 1))) / weights[:, None]
         rng = as_random_state(self.random_state)
+        limits = _LEAST_NOISE * spread, ALPHA[1] * unit
+        names = tuple(name for name in fixed if name != LANDMARKS)
         task = Learning(
-            kernel, X, Y, alpha, scale, fixed, unit, _LEAST_NOISE * spread / unit,
-            self.n_restarts_optimizer, rng, self.plan, self.approximation,
+            Posed(kernel, X, Y, alpha, scale, names, limits, unit),
+            self.n_restarts_optimizer, rng, self.plan, self.approximation, LANDMARKS not in fixed,
         )  # fmt: skip
         products = self.landmarks is None and by_products(
             kernel.gram(X, with_room(self.plan, searched=True))

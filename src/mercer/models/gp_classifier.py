@@ -18,6 +18,7 @@ from ..kernels.notation.named import as_kernel
 from ..randomness import as_random_state
 from ..rkhs.function import RKHSFunction
 from ..search.descent import rows_of, search
+from ..search.objective import Posed
 from ..solvers.laplace import Mode, laplace_evidence, mode_of
 from .common import (
     SEEN,
@@ -210,16 +211,12 @@ class GaussianProcessClassifier(Classifier, KernelEstimator):
             rare = np.flatnonzero(~np.isin(labels, labels[some]))
             some = np.sort(np.append(some[1:], rare[:1])) if len(rare) else some
             X, labels = rows_of(kernel, X, some), labels[some]
+        nothing = np.zeros(len(labels))
         found = search(
-            kernel,
-            X,
-            labels[:, None],
-            1.0,
+            Posed(kernel, X, labels[:, None], 1.0, nothing, (*self.fixed, "alpha")),
             laplace_evidence,
-            scale=np.zeros(len(labels)),
             matrices=_MATRICES,
             plan=self.plan,
-            fixed=(*self.fixed, "alpha"),
             n_restarts=self.n_restarts_optimizer,
             rng=rng,
         )

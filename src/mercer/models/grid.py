@@ -13,7 +13,9 @@ from sklearn.model_selection import (
     ShuffleSplit,
     StratifiedShuffleSplit,
 )
+from sklearn.utils.validation import check_is_fitted
 
+from ..data import Data
 from ..progress import progress
 from ..randomness import as_random_state
 
@@ -93,3 +95,32 @@ class GridSearch:
         splitter = draw(1, test_size=self.test_size, random_state=draws)
         train, test = next(splitter.split(np.empty((n, 1)), classes, groups))
         return np.sort(train), np.sort(test)
+
+
+class DrawnGrid(GridSearch):
+    """One whose scores can be seen."""
+
+    _strength: str  # the parameter that every setting is tried with
+
+    def plot(self, X: Data = None, y: Any = None, ax: Any = None, **options: Any) -> Any:
+        """Plot the scores as a map over the strength of the penalty and the other parameter, or as
+        curves if there are more.
+
+        With samples X, plot the fitted model instead.
+        """
+        from ..plots.selection import plot_grid
+
+        if X is not None:
+            return super().plot(X, y, ax, **options)  # type: ignore[misc]
+        check_is_fitted(self)
+        return plot_grid(self.cv_results_, self._strength, ax=ax)
+
+
+def fold_numbers(tests: list[np.ndarray], n: int) -> np.ndarray:
+    """The number of the test set that each of n samples is in."""
+    if not np.array_equal(np.sort(np.concatenate(tests)), np.arange(n)):
+        raise ValueError("cv must put every sample into exactly one test fold, as KFold does.")
+    numbers = np.empty(n, dtype=int)
+    for number, test in enumerate(tests):
+        numbers[test] = number
+    return numbers

@@ -112,7 +112,7 @@ class KernelICA(TakesTensors, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the components of X, with weights; y is ignored."""
         self._check_parameters()
-        X = self._dense(validate_data(self, X, ensure_min_samples=2, **_READ))
+        X = as_dense(validate_data(self, X, ensure_min_samples=2, **_READ))
         given = check_weights(sample_weight, X[:, 0])
         weights = np.ones(len(X)) if given is None else given
         weights = weights / weights.sum()
@@ -127,7 +127,7 @@ class KernelICA(TakesTensors, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
     def transform(self, X: Any) -> np.ndarray:
         """The components of samples X: shape (m, q)."""
         check_is_fitted(self)
-        X = self._dense(validate_data(self, X, reset=False, **_READ))
+        X = as_dense(validate_data(self, X, reset=False, **_READ))
         return (X - self.mean_) @ self.components_.T
 
     def inverse_transform(self, X: Any) -> np.ndarray:
@@ -148,11 +148,6 @@ class KernelICA(TakesTensors, ClassNamePrefixFeaturesOutMixin, TransformerMixin,
         return tags
 
     # ---- parts -----------------------------------------------------------------------------
-    @staticmethod
-    def _dense(X: Any) -> np.ndarray:
-        """Components are dense, so that samples may be."""
-        return as_dense(X)
-
     def _check_parameters(self) -> None:
         check_choice("contrast", self.contrast, CONTRASTS)
         if not (self.kernel is None or isinstance(self.kernel, Kernel)):

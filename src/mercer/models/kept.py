@@ -85,12 +85,12 @@ class KeepsSamples:
         streamed = getattr(self, "_stream", None) is not None
         return not streamed and length(self.X_fit_) >= self.n_samples_seen_
 
-    def _need_all(self, what: str, remedy: str) -> None:
+    def _need_all(self, remedy: str) -> None:
         """Refuse what needs samples that were not kept."""
         if not self._has_all:
             raise ValueError(
-                f"{what} needs all {self.n_samples_seen_} training samples, but this model keeps "
-                f"only the {length(self.X_fit_)} that its features need; {remedy}."
+                f"leave_one_out() needs all {self.n_samples_seen_} training samples, but this "
+                f"model keeps only the {length(self.X_fit_)} that its features need; {remedy}."
             )
 
     def _few(self) -> Gram:

@@ -19,7 +19,6 @@ from .multiview import (
     MultiViewModel,
     as_views,
     check_variance,
-    check_weights,
     warn_if_trivial,
 )
 
@@ -119,11 +118,7 @@ class CCA(MultiViewModel):
         """
         found = as_views(X, y)
         regularization = self._check_parameters(found, self.regularization, self.form)
-        self._columns = [{} for _ in found]
-        arrays = [self._dense(X, m, reset=True) for m, X in enumerate(found)]
-        n = len(arrays[0])
-        weights = check_weights(sample_weight, n)
-        p = np.full(n, 1 / n) if weights is None else weights / weights.sum()
+        arrays, _, p = self._arrays(found, sample_weight)
         self.means_ = [p @ X for X in arrays]
         C = _covariance(arrays, self.means_, p)
         at = np.cumsum([0, *(X.shape[1] for X in arrays)])

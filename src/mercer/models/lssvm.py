@@ -12,6 +12,7 @@ from ..checks import check_positive
 from ..data import Data
 from ..gram.plan import Plan
 from ..solvers.auto import solve_ridge
+from .by_loss import best_class
 from .common import (
     Classifier,
     KernelEstimator,
@@ -171,6 +172,5 @@ class LSSVC(Classifier, LeastSquaresMachine):
 
     def predict(self, X: Data) -> np.ndarray:
         """The class with the largest score."""
-        f = self._values(X)
-        best = (f[:, 0] > 0).astype(int) if f.shape[1] == 1 else np.argmax(f, axis=1)
+        best = best_class(self.decision_function(X))
         return self.classes_[best]

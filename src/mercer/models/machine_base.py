@@ -197,7 +197,6 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
         """Leave-one-out needs all samples."""
         check_is_fitted(self)
         self._need_all(
-            "leave_one_out()",
             "use sklearn.model_selection.cross_val_predict, or plan=Plan("
             'storage="dense") without a rank',
         )

@@ -213,12 +213,19 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, KernelByName):
         otherwise the covariance of all targets that are known is stored and factorised.
         """
         check_is_fitted(self)
-        if self._axes is not None:
-            return self._variance_in_features(X)
-        separable = len(self.gram_.kronecker) == 1 and not self.gram_.joint
-        if not (separable and self._observed.all()):
-            return self._dense_variance(X)
         X = check_data(self, X, self._scalar_kernel, reset=False)
+        separable = len(self.gram_.kronecker) == 1 and not self.gram_.joint
+        if self._axes is not None:
+            variance = self._variance_in_features(X)
+        elif separable and self._observed.all():
+            variance = self._variance_in_samples(X)
+        else:
+            variance = self._dense_variance(X)
+        variance = np.maximum(variance, 0)
+        return variance[:, 0] if self.dual_coef_.ndim == 1 else variance
+
+    def _variance_in_samples(self, X: Data) -> np.ndarray:
+        """From the spectra of K and of B."""
         K, B = self.gram_.kronecker[0]
         rows = RidgeSpectrum(K.detached(), self._weights)
         spectrum, cross = KroneckerSpectrum(rows.U, rows.s, B), K.cross(X)
@@ -230,24 +237,19 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, KernelByName):
             block = cross.block(part, everything).astype(float)
             block = block if rows.root is None else block * rows.root
             variance[part] -= spectrum.explained_variance(block, float(self.alpha))
-        variance = np.maximum(variance, 0)
-        return variance[:, 0] if self.dual_coef_.ndim == 1 else variance
+        return variance
 
     def _variance_in_features(self, X: Data) -> np.ndarray:
         """From the eigenvalues s of Phi' W Phi: K has them, too, with k_x' U = s^1/2 g(x)'."""
-        X = check_data(self, X, self._scalar_kernel, reset=False)
         (K, B), s = self.gram_.kronecker[0], np.asarray(self._spectrum)
         values = np.asarray(K.cross(X) @ self._axes, dtype=np.float64)
         spectrum = KroneckerSpectrum(np.eye(len(s)), s, B)
         own = np.sum(values**2, axis=1)
         prior = np.outer(own + unseen(self.kernel_.scalar, X, own), np.diag(B))
-        explained = spectrum.explained_variance(values * np.sqrt(s), float(self.alpha))
-        variance = np.maximum(prior - explained, 0)
-        return variance[:, 0] if self.dual_coef_.ndim == 1 else variance
+        return prior - spectrum.explained_variance(values * np.sqrt(s), float(self.alpha))
 
     def _dense_variance(self, X: Data) -> np.ndarray:
         """From the covariance of all pairs of sample and output whose target is known."""
-        X = check_data(self, X, self._scalar_kernel, reset=False)
         n, T = self._observed.shape
         require_memory(3 * 8.0 * (n * T) ** 2, f"the covariance of {n * T} targets")
         known = np.flatnonzero(self._observed)
@@ -262,8 +264,7 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, KernelByName):
             cross = self.gram_.cross(take(X, rows)).to_dense()[:, known]
             half = factor.half_solve(cross.T.astype(np.float64))
             variance[rows] -= np.einsum("ij,ij->j", half, half).reshape(-1, T)
-        variance = np.maximum(variance, 0)
-        return variance[:, 0] if self.dual_coef_.ndim == 1 else variance
+        return variance
 
     # ---- the parts of fit ------------------------------------------------------------------
     def _check_targets(

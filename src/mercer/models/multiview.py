@@ -157,6 +157,16 @@ class ViewMethods(ABC):
         """One view as an array of numbers."""
         return as_dense(Linear().prepare(self._check_view(X, m, Linear(), reset=reset)))
 
+    def _arrays(
+        self, views: list[Data], sample_weight: Any
+    ) -> tuple[list[np.ndarray], np.ndarray | None, np.ndarray]:
+        """Views as arrays, weights, and the share of every sample; their columns are remembered."""
+        self._columns = [{} for _ in views]
+        arrays = [self._dense(X, m, reset=True) for m, X in enumerate(views)]
+        n = len(arrays[0])
+        weights = check_weights(sample_weight, n)
+        return arrays, weights, np.full(n, 1 / n) if weights is None else weights / weights.sum()
+
     def _check_parameters(self, views: list[Data], regularization: Any, form: str) -> np.ndarray:
         """The regularization of every view."""
         k, M, n = self.n_components, len(views), length(views[0])

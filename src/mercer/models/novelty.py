@@ -6,14 +6,13 @@ from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import OutlierMixin
 
 from ..checks import check_fraction
 from ..data import Data, length
 from ..gram.rows import RowGram
 from ..rkhs.function import RKHSFunction
 from ..solvers.box import BoxProblem, BoxSolution, multiplier
-from .common import all_or_nothing, check_data, check_weights
+from .common import OutlierDetector, all_or_nothing, check_data, check_weights
 from .svm_base import SupportVectorMachine, fill_up
 from .svm_report import report_of
 
@@ -21,7 +20,7 @@ _ROUNDING = 1e-13  # of scores, as a part of the sum of their terms in size
 
 
 @dataclass(eq=False, repr=False)
-class OneClassSVM(OutlierMixin, SupportVectorMachine):
+class OneClassSVM(OutlierDetector, SupportVectorMachine):
     r"""One-class support vector machine: a level set that contains a fraction 1 - nu of the data.
 
     .. math:: \min_{f, \rho} \tfrac12 \|f\|^2 - \rho
@@ -123,10 +122,6 @@ class OneClassSVM(OutlierMixin, SupportVectorMachine):
     def decision_function(self, X: Data) -> np.ndarray:
         """f(x) - rho: positive inside the region."""
         return self.score_samples(X) - self.offset_
-
-    def predict(self, X: Data) -> np.ndarray:
-        """1 inside the region, -1 outside."""
-        return np.where(self.decision_function(X) >= 0, 1, -1)
 
 
 @dataclass(eq=False, repr=False)

@@ -22,12 +22,7 @@ from .common import SEEN, KernelEstimator
 from .online_blocks import BLOCK, Second, first_order, second_order
 from .online_samples import KeptSamples
 
-_ETAS = (
-    15.0,
-    60.0,
-    3.75,
-    240.0,
-)  # lengths of steps that are tried side by side; the first if all are equal
+_ETAS = 15.0, 60.0, 3.75, 240.0  # steps that are tried side by side; the first if all are equal
 _NEWTON = (0.25, 1.0, 0.0625)
 _SECOND = "update='newton' with this budget"
 _LARGEST = 2000  # budget for which update="auto" means Newton steps

@@ -6,13 +6,12 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import OutlierMixin
 
 from ..checks import check_fraction, check_positive
 from ..data import Data, join, length, take
 from ..losses.base import Dual, Piecewise
 from ..ownership import owned
-from .common import all_or_nothing, check_data, check_stream_weights
+from .common import OutlierDetector, all_or_nothing, check_data, check_stream_weights
 from .online_base import OnlineModel
 
 _ROUNDING = 1e-13  # of scores, as a part of the sum of their terms in size
@@ -28,7 +27,7 @@ class _Outside(Piecewise):
 
 
 @dataclass(eq=False, repr=False)
-class OnlineOneClassSVM(OutlierMixin, OnlineModel):
+class OnlineOneClassSVM(OutlierDetector, OnlineModel):
     r"""One-class support vector machine on a stream, in memory that does not grow.
 
     .. math:: \min_{f, \rho} \mathrm{E} \max(0, \rho - f(x)) - \nu \rho
@@ -111,10 +110,6 @@ class OnlineOneClassSVM(OutlierMixin, OnlineModel):
     def decision_function(self, X: Data) -> np.ndarray:
         """f(x) - rho: positive inside the region."""
         return self._values(X)
-
-    def predict(self, X: Data) -> np.ndarray:
-        """1 inside the region, -1 outside."""
-        return np.where(self.decision_function(X) >= 0, 1, -1)
 
     def _publish(self) -> None:
         """Implicit steps leave samples on the boundary, which rounding must not put outside."""

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..checks import as_numbers
+from ..checks import check_positives
 from ..data import take
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
@@ -118,9 +118,7 @@ class LearnedPreImage(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
     @all_or_nothing
     def fit(self, X: Any, y: Any) -> Self:
         """Learn the map from coordinates, shape (n, q), to samples y, shape (n, d)."""
-        alphas = np.atleast_1d(as_numbers("alphas", self.alphas))
-        if alphas.ndim != 1 or not len(alphas) or np.any(~(alphas > 0)):
-            raise ValueError(f"alphas must be positive numbers, got {self.alphas!r}.")
+        alphas = check_positives("alphas", self.alphas)
         scores, Y = validate_data(
             self, X, y, multi_output=True, y_numeric=True, dtype=(np.float64, np.float32)
         )

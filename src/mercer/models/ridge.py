@@ -183,7 +183,7 @@ class KernelRidge(MultiOutputMixin, Regressor, RecursiveRidge, KeepsSamples, Wat
         check_is_fitted(self)
         if X is not None and not self._has_all:
             return self._without_each(X, y, sample_weight)
-        self._need_all("leave_one_out()", "give it what the model was fitted to: X, y and weights")
+        self._need_all("give it what the model was fitted to: X, y and weights")
         alphas, noise = self._noise_diagonals()
         C = self.dual_coef_.reshape(len(self.dual_coef_), -1).astype(float)
         gram = self.gram_.detached()

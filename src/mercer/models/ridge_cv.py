@@ -12,9 +12,9 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.metrics import check_scoring
 from sklearn.model_selection import check_cv
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, indexable
+from sklearn.utils.validation import check_consistent_length, indexable
 
-from ..checks import as_numbers, check_folds, check_number
+from ..checks import check_folds, check_number, check_positives
 from ..chunks.base import Chunks
 from ..data import Data, take
 from ..kernels.base import Kernel
@@ -22,7 +22,7 @@ from ..kernels.given.precomputed import Precomputed
 from ..solvers.eigen import RidgeSpectrum
 from ..solvers.resampled import RidgeSystems, left_out
 from .common import Regressor, all_or_nothing, check_data, check_squares
-from .grid import CHOSEN, GridSearch, Setting
+from .grid import CHOSEN, DrawnGrid, Setting, fold_numbers
 from .ridge import KernelRidge
 from .ridge_cv_chunks import choose_by_passes
 from .streamed import as_chunks, head
@@ -33,7 +33,7 @@ _FACTORS = tuple(2.0**p for p in range(-3, 4))  # of lengthscales, to be tried
 
 
 @dataclass(eq=False, repr=False)
-class KernelRidgeCV(GridSearch, KernelRidge):
+class KernelRidgeCV(DrawnGrid, KernelRidge):
     """Kernel ridge regression with alpha and kernel parameters chosen by cross-validation.
 
     The grid is searched by M-fold cross-validation on a training set, the best setting is scored on
@@ -125,6 +125,7 @@ class KernelRidgeCV(GridSearch, KernelRidge):
     checkpoint: ClassVar[Any] = None  # type: ignore[misc]
     validation: ClassVar[Any] = None  # type: ignore[misc]
 
+    _strength = "alpha"
     saved_state = (*KernelRidge.saved_state, *CHOSEN, "alpha_", "test_score_")
 
     @all_or_nothing
@@ -141,9 +142,7 @@ class KernelRidgeCV(GridSearch, KernelRidge):
             The group of each sample, for splitters such as GroupKFold. The held-out part for the
             final test then has separate groups.
         """
-        alphas = np.atleast_1d(as_numbers("alphas", self.alphas))
-        if alphas.ndim != 1 or not len(alphas) or not np.all((alphas > 0) & (alphas < np.inf)):
-            raise ValueError(f"alphas must be positive numbers, got {self.alphas!r}.")
+        alphas = check_positives("alphas", self.alphas)
         check_number("test_size", self.test_size, ">= 0 and < 1", lambda size: 0 <= size < 1)
         if self.cv is not None:
             check_folds(self.cv)
@@ -195,33 +194,11 @@ class KernelRidgeCV(GridSearch, KernelRidge):
         check_data(self, head(chunks), self.kernel, reset=True, keep=False)
 
         def folds_of(n: int) -> np.ndarray:
-            places, own = np.empty((n, 0)), np.full(n, -1)
-            for number, fold in enumerate(_folds(self.cv, places, np.zeros(n), None)):
-                if np.any(own[fold] >= 0):
-                    raise ValueError(
-                        "for chunks, cv must put every sample into exactly one test fold."
-                    )
-                own[fold] = number
-            if np.any(own < 0):
-                raise ValueError("for chunks, cv must put every sample into exactly one test fold.")
-            return own
+            return fold_numbers(_folds(self.cv, np.empty((n, 0)), np.zeros(n), None), n)
 
         choose_by_passes(self, chunks, alphas, folds_of)
         self._take_over(self._chosen().fit(chunks))
         return self
-
-    def plot(self, X: Data = None, y: Any = None, ax: Any = None, **options: Any) -> Any:
-        """Plot the scores as a map over alpha and the other parameter, or as curves if there are
-        more.
-
-        With samples X, plot the fitted model instead.
-        """
-        from ..plots.selection import plot_grid
-
-        if X is not None:
-            return super().plot(X, y, ax, **options)
-        check_is_fitted(self)
-        return plot_grid(self.cv_results_, "alpha", ax=ax)
 
     # ---- the parts of fit ------------------------------------------------------------------
     def _take(self, X: Data, rows: np.ndarray, columns: np.ndarray | None = None) -> Data:

@@ -13,9 +13,9 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.model_selection import StratifiedGroupKFold, StratifiedKFold, check_cv
 from sklearn.utils import check_consistent_length
-from sklearn.utils.validation import check_is_fitted, column_or_1d
+from sklearn.utils.validation import column_or_1d
 
-from ..checks import check_folds
+from ..checks import check_folds, check_positives
 from ..data import Data, take
 from ..engine.memory import free_memory
 from ..exceptions import ConvergenceWarning
@@ -23,7 +23,7 @@ from ..gram.rows import RowGram
 from ..gram.tiles import cores, run
 from ..randomness import as_random_state
 from .common import all_or_nothing
-from .grid import CHOSEN, GridSearch, Setting
+from .grid import CHOSEN, DrawnGrid, Setting
 from .svm import SVC
 from .svm_pairs import PairFit
 from .svm_sums import products_of_groups, sum_groups
@@ -36,7 +36,7 @@ Starts = list[np.ndarray]  # of the pairs of classes
 
 
 @dataclass(eq=False, repr=False)
-class SVCCV(GridSearch, SVC):
+class SVCCV(DrawnGrid, SVC):
     """Support vector classifier with C and kernel parameters chosen by cross-validation.
 
     The grid is searched by M-fold cross-validation on a training set, the best setting is scored on
@@ -103,6 +103,7 @@ class SVCCV(GridSearch, SVC):
     checkpoint: ClassVar[Any] = None  # type: ignore[misc]
     validation: ClassVar[Any] = None  # type: ignore[misc]
 
+    _strength = "C"
     saved_state = (*SVC.saved_state, *CHOSEN, "C_", "test_score_")
 
     @all_or_nothing
@@ -112,7 +113,7 @@ class SVCCV(GridSearch, SVC):
         Samples of the same group in ``groups`` are never divided between folds, or between training
         and test set. With ``sample_weight`` scores are weighted, too.
         """
-        Cs = self._check_Cs()
+        Cs = np.sort(check_positives("Cs", self.Cs))
         if self.kernel == "precomputed":
             raise ValueError('SVCCV selects a kernel; with kernel="precomputed" use GridSearchCV.')
         settings = self._settings()
@@ -160,16 +161,6 @@ class SVCCV(GridSearch, SVC):
         self.C_ = chosen.C
         return self
 
-    def _check_Cs(self) -> np.ndarray:
-        """The values of C in ascending order."""
-        try:
-            Cs = np.sort(np.atleast_1d(np.asarray(self.Cs, dtype=float)))
-        except (TypeError, ValueError):
-            Cs = np.zeros(0)
-        if not len(Cs) or not np.all((Cs > 0) & np.isfinite(Cs)):
-            raise ValueError(f"Cs must be positive and finite numbers, got {self.Cs!r}.")
-        return Cs
-
     def _settings(self) -> list[Setting]:
         settings = self._grid()
         for name in {name for setting in settings for name in setting}:
@@ -213,18 +204,6 @@ class SVCCV(GridSearch, SVC):
                     f"{len(test)} samples to score; use folds that mix the classes."
                 )
         return folds
-
-    def plot(self, X: Data = None, y: Any = None, ax: Any = None, **options: Any) -> Any:
-        """Plot the scores as a map over C and the other parameter, or as curves if there are more.
-
-        With samples X, plot the fitted model instead.
-        """
-        from ..plots.selection import plot_grid
-
-        if X is not None:
-            return super().plot(X, y, ax, **options)
-        check_is_fitted(self)
-        return plot_grid(self.cv_results_, "C", ax=ax)
 
 
 def _grid_scores(

@@ -6,4 +6,4 @@ from .._lazy import lazy
 
 FLAT = {"front": "report", "page": "Report"}
 
-__getattr__, __dir__, __all__ = lazy(__name__, FLAT, {"page": "Section Tile", "tex": "mathml"})
+__getattr__, __dir__, __all__ = lazy(__name__, FLAT, {"formula": "mathml", "page": "Section Tile"})

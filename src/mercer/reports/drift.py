@@ -33,7 +33,7 @@ def drift_section(subject: Subject) -> Section:
     if subject.test is None:
         words = "there is no test set to compare with; pass test=(X_test, y_test)."
         return Section(title, left_out=words)
-    X, Z = _some(subject.X, subject.seed), _some(subject.test[0], subject.seed + 1)
+    X, Z = some(subject.X, _ROWS, subject.seed), some(subject.test[0], _ROWS, subject.seed + 1)
     if not subject.tabular:
         kernel = subject.kernel
         if kernel is None:
@@ -202,8 +202,7 @@ def _middle(values: np.ndarray) -> str:
     return f"{number(float(middle), 3)} ({between(float(low), float(high))})"
 
 
-def _some(X: Data, seed: int) -> Data:
+def some(X: Data, most: int, seed: int = 0) -> Data:
+    """Samples drawn at random, at most so many."""
     n = length(X)
-    if n <= _ROWS:
-        return X
-    return take(X, np.sort(np.random.default_rng(seed).permutation(n)[:_ROWS]))
+    return X if n <= most else take(X, np.sort(np.random.default_rng(seed).permutation(n)[:most]))

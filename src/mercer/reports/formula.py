@@ -17,10 +17,10 @@ from ..kernels.algebra.rescaled import Normalized
 from ..kernels.algebra.sums import Product, Sum
 from ..kernels.algebra.transforms import On
 from ..kernels.base import Kernel
+from ..kernels.notation.mathml import mathml as written
 from ..kernels.notation.tex import brackets, number, words
 from .markup import Html, code, join, short, tag
 from .markup import number as plain_number
-from .tex import mathml
 
 BAR = r"\bar k"
 _MOST_PARTS = 24  # with more, a formula is no help
@@ -81,6 +81,11 @@ class _Writer:
         if place == len(self.parts):
             self.parts.append(part)
         return _called(place + 1, barred)
+
+
+def mathml(tex: str, *, block: bool = False) -> Html:
+    """A formula in TeX as an element ``math`` (:func:`mercer.kernels.notation.mathml.mathml`)."""
+    return Html(written(tex, block=block))
 
 
 def formula(kernel: Kernel) -> Html:

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from ..data import Data, as_vectors, length, take
+from ..data import Data, as_vectors, length
 from ..exceptions import DomainError
 from ..kernels.base import Kernel
 from ..stats.permutation_test import SAME
 from ..stats.result import TestResult
 from .columns import column_values, dense
-from .drift import null_figure, share_figure, shares, typical, vectors
+from .drift import null_figure, share_figure, shares, some, typical, vectors
 from .formula import formula
 from .markup import (
     Html,
@@ -87,7 +87,7 @@ def _where(result: TestResult, samples: tuple[Data, ...]) -> Section:
 
 
 def _differ(result: TestResult, X: Data, Y: Data) -> Html:
-    X, Y = _some(X), _some(Y)
+    X, Y = some(X, _ROWS), some(Y, _ROWS)
     names = column_names(X)
     parts: list[Any] = []
     if names:
@@ -186,8 +186,3 @@ def _computed(result: TestResult) -> Section:
     ]
     lines: list[Any] = [listing(result.explain())]
     return Section("How it was computed", join([*lines, definitions(facts) if facts else None]))
-
-
-def _some(X: Data) -> Data:
-    n = length(X)
-    return X if n <= _ROWS else take(X, np.sort(np.random.default_rng(0).permutation(n)[:_ROWS]))

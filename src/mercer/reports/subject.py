@@ -48,8 +48,7 @@ class Clock:
 
     def share(self, part: float) -> Clock:
         """A clock for a part of the budget, or for what is left if that is less."""
-        other = Clock(max(min(part * self.budget, self.left), 1e-3))
-        return other
+        return Clock(max(min(part * self.budget, self.left), 1e-3))
 
     def refusal(self) -> str:
         """Why something was left out."""

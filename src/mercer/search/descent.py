@@ -24,7 +24,6 @@ from .lengthscales import disparity
 from .objective import Objective, Posed
 from .outcome import Tuning, ends
 
-ALPHA = (1e-10, 1e6)  # bounds of the noise or penalty
 SAMPLE = 500  # samples with which a search begins, if there are many more
 _AROUND = float(np.log(100))  # the start, where restarts are drawn: bounds are ten orders apart
 _UNLIKE = 100.0  # spreads of features with one lengthscale: the small ones need an alpha near zero
@@ -35,20 +34,13 @@ Measure = Callable[[np.ndarray, np.ndarray], Criterion]
 
 
 def search(
-    kernel: Kernel,
-    X: Data,
-    Y: np.ndarray,
-    alpha: float,
+    posed: Posed,
     measure: Measure,
     *,
-    scale: np.ndarray,
-    fixed: tuple[str, ...] = (),
     n_restarts: int = 0,
     rng: np.random.RandomState,
     begin_small: bool = True,
     matrices: float = 3,
-    least: float = ALPHA[0],
-    unit: float = 1.0,
     plan: Plan | None = None,
 ) -> Tuning:
     """The kernel and alpha that make ``measure`` of K + alpha diag(scale) smallest.
@@ -57,34 +49,36 @@ def search(
     n^3, and what is best for a part is close to what is best for all. Curvatures found there are
     used to continue with all. What does not matter on a part may run off to where every slope is
     zero (the lengthscale of a feature, to infinity): with all samples it starts again. ``matrices``
-    says how many n x n arrays a measure needs, ``least`` how small alpha may become. Where the
-    criterion depends on the size of K, ``unit`` is the variance of y: bounds of alpha and of
-    weights in the kernel are multiples of it. A ``plan`` limits memory and threads.
+    says how many n x n arrays a measure needs. A ``plan`` limits memory and threads.
     """
-    n, plan = length(X), plan or Plan()
+    n, plan = length(posed.X), plan or Plan()
     needs = matrices * 8.0 * n * n
     require_memory(needs, f"the gradient of a criterion on {n} samples", plan.limit)
-    posed = Posed(kernel, X, Y, alpha, scale, fixed, (least * unit, ALPHA[1] * unit), unit)
     room = plan.workers, plan.limit - needs
     whole = DenseObjective(posed, measure, *room)
     around = np.clip([whole.start - _AROUND, whole.start + _AROUND], *whole.bounds.T)
     starts = [whole.start, *(rng.uniform(*around) for _ in range(n_restarts))]
     if begin_small and n >= 2 * SAMPLE:
         some = np.sort(rng.choice(n, SAMPLE, replace=False))
-        few = replace(posed, X=rows_of(kernel, X, some), Y=Y[some], scale=scale[some])
-        part = DenseObjective(few, measure, *room)
+        part = DenseObjective(part_of(posed, some), measure, *room)
         found = part.settle(min((part.descend(s) for s in starts), key=lambda r: r.fun)).x
         best = whole.go_on(part, found)
     else:
         best = whole.settle(min((whole.descend(s) for s in starts), key=lambda r: r.fun))
-    noise = float(np.mean(scale)) or LOGISTIC if np.any(Y) else np.inf
-    return conclude(whole, best, noise)
+    return conclude(whole, best)
 
 
-def conclude(objective: Objective, best: Any, noise: float) -> Tuning:
-    """The result of a search, with warnings; ``noise`` is the variance per alpha."""
+def part_of(posed: Posed, rows: np.ndarray) -> Posed:
+    """The same for some of the samples."""
+    X = rows_of(posed.kernel, posed.X, rows)
+    return replace(posed, X=X, Y=posed.Y[rows], scale=posed.scale[rows])
+
+
+def conclude(objective: Objective, best: Any) -> Tuning:
+    """The result of a search, with warnings."""
     posed, (kernel, alpha) = objective.posed, objective.at(best.x)
     X, fixed, (least, most) = posed.X, posed.fixed, posed.noise
+    noise = float(np.mean(posed.scale)) or LOGISTIC if np.any(posed.Y) else np.inf  # per alpha
     converged = bool(best.success) and bool(np.isfinite(best.fun))
     bounds, unneeded = ends(kernel, fixed, X, alpha * noise, posed.unit)
     if "alpha" not in fixed and alpha >= 0.999 * most:

@@ -15,6 +15,7 @@ from ..exceptions import DomainError
 from ..kernels.base import Kernel
 from .outcome import bounded
 
+ALPHA = (1e-10, 1e6)  # bounds of the noise or penalty
 _DIFFERENCE = 1e-3  # of logarithms, for curvatures
 _FLATTEST = 1e-2  # curvature, as a part of the largest one, below which directions are alike
 _RETRIES = 5
@@ -56,9 +57,9 @@ class Posed:
     Y: np.ndarray
     alpha: float
     scale: np.ndarray
-    fixed: tuple[str, ...]
-    noise: tuple[float, float]
-    unit: float
+    fixed: tuple[str, ...] = ()
+    noise: tuple[float, float] = ALPHA
+    unit: float = 1.0
 
 
 class Objective(ABC):

@@ -18,6 +18,7 @@ from .preconditioner import LowRankPreconditioner, low_rank, most_columns
 from .weight_space import device_factor
 
 _PROBES = 8  # vectors of random signs by which a trace is estimated
+_TOL = 1e-6  # relative residual of every system
 _COARSE = 1e-3  # relative residual that suffices for these
 
 
@@ -58,10 +59,6 @@ class RidgeSystems:
         The operator K.
     weights : array of shape (n,), optional
         Sample weights >= 0.
-    tol : float
-        Relative residual of every system.
-    rng : numpy.random.Generator
-        Used to draw the columns of the factor, and signs.
 
     References
     ----------
@@ -69,17 +66,9 @@ class RidgeSystems:
     Stat. 1997.
     """
 
-    def __init__(
-        self,
-        gram: Gram,
-        weights: np.ndarray | None = None,
-        *,
-        tol: float = 1e-6,
-        rng: np.random.Generator | None = None,
-    ) -> None:
-        self.gram, self.n, self.tol = gram, len(gram), tol
+    def __init__(self, gram: Gram, weights: np.ndarray | None = None) -> None:
+        self.gram, self.n, self.rng = gram, len(gram), np.random.default_rng(0)
         self.root = None if weights is None else np.sqrt(np.asarray(weights, dtype=float))
-        self.rng = rng or np.random.default_rng(0)
 
     def held_out(
         self, Y: np.ndarray, alphas: Sequence[float], folds: Sequence[np.ndarray]
@@ -95,7 +84,7 @@ class RidgeSystems:
         for some in self._batches(pairs, t):
             a, m = (np.repeat([pair[i] for pair in some], t) for i in range(2))
             systems = Systems(np.tile(Y, len(some)), penalties[a], m, parts, group=t)
-            F = self.gram @ self._solve(systems, P, self.tol).coef
+            F = self.gram @ self._solve(systems, P, _TOL).coef
             for place, pair in enumerate(some):
                 found[pair] = F[folds[pair[1]], place * t : (place + 1) * t]
         return [[found[a, m] for m in range(len(folds))] for a in range(len(penalties))]
@@ -127,7 +116,7 @@ class RidgeSystems:
         for some in self._batches(list(range(len(penalties))), columns.shape[1]):
             every = np.repeat(penalties[some], columns.shape[1])
             systems = Systems(np.tile(columns, len(some)), every, np.zeros(len(every), dtype=int))
-            tol = np.tile(np.repeat([self.tol, _COARSE], [t, _PROBES]), len(some))
+            tol = np.tile(np.repeat([_TOL, _COARSE], [t, _PROBES]), len(some))
             coef = self._solve(systems, P, tol).coef.reshape(self.n, len(some), -1)
             for place, a in enumerate(some):
                 alpha, nothing = float(penalties[a]), np.zeros(_PROBES, dtype=int)

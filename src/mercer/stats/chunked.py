@@ -23,7 +23,7 @@ from .device_sums import landmark_values
 from .landmarks import features_of_sums, value_sums
 from .permutation_test import Way, blind_spots
 from .permutations import Units
-from .planned import device_of, landmarks_of, threads
+from .planned import device_of, landmark_note, landmarks_of, threads
 from .result import TestResult, resampled
 from .samples import Relabelled, dispersions
 from .sums import PairSums, of_unit_sums
@@ -129,10 +129,6 @@ def chunked_test(
     drawn = Relabelled(*(scale * part for part in drawn))
     wider = wider_kernels(len(kernels) // 2) if kernel is None else None
     value, outcome, details = judged(*drawn, "mmd", None if given is None else kernels, wider)
-    note = (
-        f"kernels are approximated from {length(Z)} landmarks: the level is exact, but "
-        "differences outside their span cannot be detected."
-    )
     what = f"largest score of {len(kernels)} kernels" if given is not None else "MMD^2"
     return resampled(
         value,
@@ -141,7 +137,7 @@ def chunked_test(
         f"bins, features from {length(Z)} landmarks)",
         hypothesis,
         kernel=kernels if given is not None else kernels[0],
-        notes=(*blind_spots(resolved), note),
+        notes=(*blind_spots(resolved), landmark_note(length(Z), "differences")),
         details=details,
         computation=f"sums over chunks of {n} samples, one pass for each of them"
         f"{'' if device == HOST else f', kernel values on {device}'}; {threads(way.plan)}",

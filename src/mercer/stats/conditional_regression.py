@@ -15,9 +15,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from ..data import Data, as_dense, as_vectors, length, take
+from ..data import Data, as_dense, length, take
 from ..engine.lapack import lapack
-from ..exceptions import DomainError
 from ..gram.plan import Plan
 from ..gram.tiles import evaluate
 from ..kernels.algebra.nystrom import Nystrom
@@ -28,6 +27,7 @@ from ..kernels.vectors.radial import Gaussian
 from ..solvers.eigen import RidgeSpectrum
 from .aggregate import column_units
 from .conditional_jumps import Jump, best_jump, columns_of, without
+from .independence_grid import default_vectors
 
 PENALTIES = np.geomspace(1e-9, 1e2, 23)  # of kernels whose values are about 1; half a decade apart
 _SMALLER = 1  # steps below the best penalty: bias spoils a test, a little more variance does not
@@ -317,8 +317,4 @@ def _standardized(Z: Data) -> np.ndarray:
 
 def numbers(X: Data) -> np.ndarray:
     """Data without their own kernel as a dense (n, d) array."""
-    try:
-        V: Any = as_vectors(X, "the default kernel")
-    except DomainError as error:
-        raise DomainError(f"{error} For other data, pass kernels.") from None
-    return np.asarray(as_dense(V))
+    return np.asarray(as_dense(default_vectors(X)))

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..checks import check_positive
 from ..data import Data, as_vectors
 from ..gram.base import Gram
 from ..gram.plan import LEAN, Plan
@@ -248,8 +249,7 @@ def nocco(
     """
     from .smoothers import Smoother
 
-    if not regularization > 0:
-        raise ValueError(f"regularization must be positive, got {regularization!r}.")
+    check_positive("regularization", regularization)
     pair = Variables(X, Y)
     grams = pair.grams([kernel_x, kernel_y], plan or Plan())
     left, right = (Smoother(gram, pair.n * regularization) for gram in grams)

@@ -11,7 +11,6 @@ from ..data import Data, length, take
 from ..gram.base import Gram
 from ..gram.plan import LEAN, Plan
 from ..kernels.base import Kernel
-from ..kernels.vectors.radial import Gaussian
 from .planned import planned
 from .samples import Samples
 
@@ -93,7 +92,7 @@ def mmd(
         wanted = '"v" with biased=True' if biased else "one of " + ", ".join(map(repr, ESTIMATORS))
         raise ValueError(f"estimator must be {wanted}, got {estimator!r}.")
     samples = Samples(X, Y, least=1 if name == "v" else 2)
-    k, samples = samples.from_mean(samples.kernel(Gaussian("median") if kernel is None else kernel))
+    k, samples = samples.from_mean(samples.kernel(kernel))
     if name in ("u", "v"):
         return group_sums(k, samples, plan).mmd(name == "v")
     if name == "h":
@@ -134,7 +133,7 @@ def mmd_multi(
     6.0
     """
     pooled = Samples(*samples, least=1 if biased else 2)
-    k, pooled = pooled.from_mean(pooled.kernel(Gaussian("median") if kernel is None else kernel))
+    k, pooled = pooled.from_mean(pooled.kernel(kernel))
     return group_sums(k, pooled, plan).dispersion(biased)
 
 

@@ -47,10 +47,7 @@ def dependence_grid(X: Data) -> list[Kernel]:
     >>> [round(float(k.lengthscale), 2) for k in dependence_grid(x)]
     [0.19, 0.66, 3.78]
     """
-    try:
-        V: Any = as_vectors(X, "the default kernel")
-    except DomainError as error:
-        raise DomainError(f"{error} For other data, pass kernels.") from None
+    V: Any = default_vectors(X)
     n = length(V)
     if n > _SAMPLE:
         V = take(V, np.linspace(0, n - 1, _SAMPLE).astype(int))
@@ -62,6 +59,14 @@ def dependence_grid(X: Data) -> list[Kernel]:
         distances = distances[distances > 0]
         scale = units * (float(np.median(distances)) if len(distances) else 1.0)
     return [Gaussian(width * scale) for width in _WIDTHS]
+
+
+def default_vectors(X: Data) -> Any:
+    """Data without their own kernel as vectors, dense or sparse."""
+    try:
+        return as_vectors(X, "the default kernel")
+    except DomainError as error:
+        raise DomainError(f"{error} For other data, pass kernels.") from None
 
 
 def wider_combinations(

@@ -14,6 +14,7 @@ from ..kernels.base import Kernel
 from . import permutation_test
 from .aggregate import as_kernels
 from .independence_grid import dependence_grid
+from .planned import landmark_note
 from .variables import Variables, about_one, dense_features
 
 _LARGE = 4e9  # kernel values, of all kernels, from which on they are approximated
@@ -60,15 +61,11 @@ def approximated(
     """The kernels approximated by landmarks, with a note."""
     if rank is None:
         return candidates, ()
-    note = (
-        f"kernels are approximated from {rank} landmarks: the level is exact, but dependence "
-        "outside their span cannot be detected."
-    )
     out = []
     for kernels, X in zip(candidates, joint.data, strict=True):
         Z = take(X, np.sort(rng.choice(joint.n, rank, replace=False)))
         out.append([k if dense_features(k, X) else Nystrom(k, Z) for k in kernels])
-    return out, (note,)
+    return out, (landmark_note(rank, "dependence"),)
 
 
 def blind_spots(candidates: Sequence[Sequence[Kernel]]) -> tuple[str, ...]:

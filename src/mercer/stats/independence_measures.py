@@ -15,6 +15,7 @@ import numpy as np
 import scipy.linalg as sla
 import scipy.sparse as sp
 
+from ..checks import check_positive
 from ..data import Data, in_double, length
 from ..engine.memory import require_memory
 from ..gram.plan import LEAN, Plan
@@ -161,9 +162,7 @@ def check_regularization(measure: str, regularization: Any) -> float:
         return REGULARIZATION.get(measure, 0.0)
     if measure not in ("kcca", "nocco"):
         raise ValueError(f'regularization is for statistic="kcca" and "nocco", not "{measure}".')
-    if not regularization > 0:
-        raise ValueError(f"regularization must be positive, got {regularization!r}.")
-    return float(regularization)
+    return check_positive("regularization", regularization)
 
 
 def _factor(kernel: Kernel, X: Data, most: int) -> tuple[np.ndarray, float]:

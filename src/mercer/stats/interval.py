@@ -15,7 +15,6 @@ from ..gram.base import Gram
 from ..gram.plan import LEAN, Plan
 from ..gram.tiles import TILE, run, upper
 from ..kernels.indefinite import warn_if_indefinite
-from ..kernels.vectors.radial import Gaussian
 from .bank import not_finite
 from .discrepancy import GroupSums, sums_with
 from .planned import planned
@@ -85,7 +84,7 @@ def mmd_interval(
     """
     check_fraction("confidence", confidence)
     samples = Samples(X, Y, least=_LEAST)
-    resolved = samples.kernel(Gaussian("median") if kernel is None else kernel)
+    resolved = samples.kernel(kernel)
     meaning = "the estimate is not a squared distance, and the interval need not cover anything"
     warn_if_indefinite(resolved, "mmd_interval", meaning, stacklevel=3)
     k, samples = samples.from_mean(resolved)

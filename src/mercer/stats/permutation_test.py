@@ -20,7 +20,14 @@ from ..params import show
 from .aggregate import as_kernels, judged, kernel_grid, wider_kernels
 from .nulls import MonteCarlo, sequential_pvalue
 from .permutations import Units, binned, exchange_samples
-from .planned import device_of, landmarks_of, require_features, threads, through_features
+from .planned import (
+    device_of,
+    landmark_note,
+    landmarks_of,
+    require_features,
+    threads,
+    through_features,
+)
 from .result import TestResult, resampled
 from .samples import Relabelled, Samples, relabelled
 from .variables import about_one, dense_features
@@ -174,11 +181,7 @@ def _approximated(
         return kernels, ()
     check_count("landmarks", landmarks, 1, n, also=("auto", None))
     Z = take(samples.data, np.sort(rng.choice(n, int(landmarks), replace=False)))
-    note = (
-        f"kernels are approximated from {landmarks} landmarks: the level is exact, but "
-        "differences outside their span cannot be detected."
-    )
-    return [Nystrom(k, Z) for k in kernels], (note,)
+    return [Nystrom(k, Z) for k in kernels], (landmark_note(landmarks, "differences"),)
 
 
 def indefinite(kernels: Sequence[Kernel]) -> tuple[str, ...]:

@@ -85,6 +85,14 @@ def landmarks_of(plan: Plan | None, landmarks: Any, n: int) -> Any:
     return min(int(rank), n)
 
 
+def landmark_note(count: int, what: str) -> str:
+    """What a test through landmarks cannot see."""
+    return (
+        f"kernels are approximated from {count} landmarks: the level is exact, but {what} outside "
+        "their span cannot be detected."
+    )
+
+
 def bank_of(
     kernels: Sequence[Kernel], X: Data, order: np.ndarray | None, plan: Plan | None
 ) -> Bank:

@@ -11,7 +11,6 @@ from scipy.stats import gamma
 from ..checks import check_choice, check_count, check_fraction, check_number, check_positive
 from ..data import Data
 from ..gram.plan import LEAN, Plan
-from ..kernels.vectors.radial import Gaussian
 from .dependence_interval import measured, variances_of
 from .discrepancy import GroupSums, sums_with
 from .interval import Curve, Interval, centred_squares, curve_of, parts_of, squared_sums
@@ -203,7 +202,7 @@ def _study(
     if test == "independence":
         return _of_variables(X, Y, kernel, alpha, plan)
     samples = Samples(X, Y, least=_LEAST)
-    resolved = samples.kernel(Gaussian("median") if kernel is None else kernel)
+    resolved = samples.kernel(kernel)
     _require_spread(is_constant(resolved, samples.data))
     k, moved = samples.from_mean(resolved)
     gram = k.gram(moved.data, plan or LEAN)

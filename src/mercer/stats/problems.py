@@ -361,10 +361,13 @@ def check_null(null: Any, known: tuple[str, ...]) -> None:
     )
 
 
-def centred_matrix(kernel: Kernel, X: Data) -> np.ndarray:
-    """H K H as a fresh array in double precision."""
+def centred_matrix(kernel: Kernel, X: Data, diagonal: bool = True) -> np.ndarray:
+    """H K H as a fresh array in double precision; of K without its diagonal if asked for."""
     P = kernel.prepare(X)
-    return centre_in_place(evaluate(kernel, P, P).astype(np.float64, copy=False))
+    K = evaluate(kernel, P, P).astype(np.float64, copy=False)
+    if not diagonal:
+        np.fill_diagonal(K, 0)
+    return centre_in_place(K)
 
 
 def _unsettled(statistic: Callable[[np.ndarray], float], K: np.ndarray) -> float:

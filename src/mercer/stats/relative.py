@@ -11,7 +11,6 @@ from ..checks import check_choice
 from ..data import Data
 from ..gram.plan import LEAN, Plan
 from ..gram.tiles import TILE, run, slices
-from ..kernels.vectors.radial import Gaussian
 from .bank import not_finite
 from .discrepancy import sums_with
 from .interval import centred_squares, squared_sums
@@ -87,7 +86,7 @@ def relative_test(
     """
     check_choice("alternative", alternative, ALTERNATIVES)
     samples = Samples(X, Y, reference, least=_LEAST)
-    resolved = samples.kernel(Gaussian("median") if kernel is None else kernel)
+    resolved = samples.kernel(kernel)
     k, moved = samples.from_mean(resolved)
     gram = k.gram(moved.data, plan or LEAN)
     sums = sums_with(gram, moved)

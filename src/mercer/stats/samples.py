@@ -15,6 +15,7 @@ from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
 from ..kernels.vectors.dot import Linear
+from ..kernels.vectors.radial import Gaussian
 from .bank import not_finite
 from .permutations import Units
 from .sums import PairSums, sums_of_kernels
@@ -70,12 +71,13 @@ class Samples:
         parts = [rng.permutation(np.arange(*pair)) for pair in pairwise(ends)]
         return Samples(*(take(self.data, part) for part in parts), least=1)
 
-    def kernel(self, kernel: Any, rng: np.random.Generator | None = None) -> Kernel:
+    def kernel(self, kernel: Any = None, rng: np.random.Generator | None = None) -> Kernel:
         """A kernel (or name, or function) with its parameters resolved on all samples together.
 
         With ``rng`` their order is random, so that what is resolved on some of them does not
         depend on the labels either.
         """
+        kernel = Gaussian("median") if kernel is None else kernel
         named = isinstance(kernel, str) and kernel != "precomputed"
         k = as_kernel(kernel, as_vectors(self.data, "this kernel") if named else self.data)
         if not k.unresolved:

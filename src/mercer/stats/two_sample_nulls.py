@@ -10,7 +10,7 @@ import numpy as np
 from ..data import length, take
 from ..engine.lapack import lapack
 from ..engine.memory import require_memory
-from ..gram.tiles import evaluate, multiply, one_blas_thread
+from ..gram.tiles import multiply, one_blas_thread
 from ..kernels.base import Kernel
 from .discrepancy import block_terms, group_sums, linear_terms
 from .mixtures import ChiSquareMixture
@@ -24,7 +24,7 @@ from .nulls import (
     wild_signs,
 )
 from .pearson import pearson_curve
-from .problems import ROUNDING, Comparison, Null, Outcome
+from .problems import ROUNDING, Comparison, Null, Outcome, centred_matrix
 from .smoothers import u_centred
 
 _EIGENVALUES = 2000  # samples whose eigenvalues stand for those of the operator
@@ -200,15 +200,8 @@ def _statistic(problem: Comparison) -> float:
 
 
 def _centred(kernel: Kernel, X: Any, diagonal: bool = True) -> np.ndarray:
-    """H K H as an array; optionally with a zero diagonal before centring."""
     require_memory(3 * 8 * length(X) ** 2, "a null distribution from the whole kernel matrix")
-    P = kernel.prepare(X)
-    K = evaluate(kernel, P, P).astype(np.float64, copy=False)
-    if not diagonal:
-        np.fill_diagonal(K, 0)
-    K -= K.mean(axis=0)
-    K -= K.mean(axis=1)[:, None]
-    return (K + K.T) / 2
+    return centred_matrix(kernel, X, diagonal)
 
 
 def _weights(labels: np.ndarray, biased: bool) -> np.ndarray:

@@ -8,7 +8,6 @@ import numpy as np
 from scipy.optimize import minimize
 
 from ..data import Data, as_dense, as_vectors, length, take
-from ..kernels.vectors.radial import Gaussian
 from ..rkhs.function import RKHSFunction
 from .samples import Samples
 
@@ -52,7 +51,7 @@ def witness(X: Data, Y: Data, kernel: Any = None) -> RKHSFunction:
     section 2.3.
     """
     samples = Samples(X, Y, least=1)
-    k = samples.kernel(Gaussian("median") if kernel is None else kernel)
+    k = samples.kernel(kernel)
     n, m = samples.sizes
     return RKHSFunction(k, samples.data, np.where(samples.labels == 0, 1 / n, -1 / m))
 

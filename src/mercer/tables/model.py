@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted, column_or_1d
 
+from ..checks import check_positives
 from ..engine.durations import parse_duration
 from ..engine.memory import parse_memory
 from ..frames import is_frame, opened, pandas
@@ -135,9 +136,7 @@ class TableModel(BaseEstimator):
     def _fit(self, X: Encoded, Y: np.ndarray, w: np.ndarray, groups: np.ndarray) -> Choice:
         """Choose members for standardised targets, and fit them to all rows."""
         effort = Effort.of(len(Y), X.Z.shape[1], Y.shape[1], self._seconds(), self._memory())
-        alphas = sorted(float(a) for a in np.ravel(self.alphas))
-        if not alphas or not (np.isfinite(alphas).all() and alphas[0] > 0):
-            raise ValueError(f"alphas must be positive numbers, got {self.alphas!r}.")
+        alphas = sorted(check_positives("alphas", self.alphas).tolist())
         options: dict[str, Any] = {"groups": groups, "alphas": alphas, "seed": self.random_state}
         if self.kernel is not None:
             kernel = on_table(self.kernel, self.roles_)

@@ -21,7 +21,7 @@ from ..models.common import check_data, covariance
 from ..randomness import as_random_state
 from ..search.descent import LOGISTIC, SAMPLE, Measure, is_matrix, rows_of, search
 from ..search.lengthscales import per_feature
-from ..search.objective import check_names
+from ..search.objective import Posed, check_names
 from ..search.outcome import Candidate, Tuning, ends
 from ..solvers import criteria
 from ..solvers.likelihood import Labels
@@ -236,10 +236,9 @@ def _ridge(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
         train = min(max(1, round(n * (1 - wish.test_size))), n - 1)
         scale[train:] = 0.0
         measure = partial(criteria.validation, train=train)
-    found = _squared(
-        model, kernel, data, targets, float(model.alpha), measure, w, wish,
-        scale=scale, fixed=wish.fixed, rng=rng, begin_small=wish.by != "validation",
-    )  # fmt: skip
+    posed = Posed(kernel, data, targets, float(model.alpha), scale, wish.fixed)
+    small = wish.by != "validation"
+    found = _squared(model, posed, measure, w, wish, rng=rng, begin_small=small)
     return _fitted(model, found, X, y, wish)
 
 
@@ -252,38 +251,28 @@ def _machine(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
         )
     w = np.ones(len(Y)) if weights is None else weights
     kernel = wish.start(model._make_gram(X).kernel, X)
-    found = _squared(
-        model, kernel, X, Y - Y.mean(axis=0), 1 / model.C,
-        partial(_RIDGE[wish.by], intercept=True), w, wish, scale=1 / w,
-        fixed=tuple("alpha" if name == "C" else name for name in wish.fixed),
-        rng=as_random_state(wish.random_state),
-    )  # fmt: skip
+    fixed = tuple("alpha" if name == "C" else name for name in wish.fixed)
+    posed = Posed(kernel, X, Y - Y.mean(axis=0), 1 / model.C, 1 / w, fixed)
+    measure = partial(_RIDGE[wish.by], intercept=True)
+    found = _squared(model, posed, measure, w, wish, rng=as_random_state(wish.random_state))
     return _fitted(model, found, X, y, wish, C=1 / found.alpha)
 
 
 def _squared(
-    model: Any,
-    kernel: Kernel,
-    X: Data,
-    Y: np.ndarray,
-    alpha: float,
-    measure: Measure,
-    weights: np.ndarray,
-    wish: _Wish,
-    **options: Any,
+    model: Any, posed: Posed, measure: Measure, weights: np.ndarray, wish: _Wish, **options: Any
 ) -> Tuning:
     """A search by a likelihood, or by squared errors, which are weighted as in the fit.
 
     Errors are those of targets of mean square 1, for when a search ends must not depend on units.
     """
-    options["plan"] = model.plan
+    options |= {"plan": model.plan, "n_restarts": wish.n_restarts}
     if wish.by == "marginal_likelihood":
-        return search(kernel, X, Y, alpha, measure, n_restarts=wish.n_restarts, **options)
-    unit = float(np.sqrt(np.mean(Y**2))) or 1.0
-    targets = Y / unit
+        return search(posed, measure, **options)
+    unit = float(np.sqrt(np.mean(posed.Y**2))) or 1.0
+    targets = posed.Y / unit
     if np.any(weights != 1):
         targets, measure = np.column_stack([targets, weights]), partial(_weighted, measure)
-    found = search(kernel, X, targets, alpha, measure, n_restarts=wish.n_restarts, **options)
+    found = search(replace(posed, Y=targets), measure, **options)
     return replace(found, value=found.value * unit**2)
 
 
@@ -309,21 +298,19 @@ def _logistic(model: Any, X: Data, y: Any, wish: _Wish) -> Any:
         "loo": (labels.leave_one_out, 5 * k + 3),
         "validation": (labels.validation, 2 * k + 2),
     }[wish.by]
+    product: Any = Product(Constant(1 / float(model.alpha)), kernel)
+    targets, nothing = np.column_stack([codes, train, held]), np.zeros(len(codes))
+    fixed = ("alpha", *((nested | {"alpha": "left__value"})[name] for name in wish.fixed))
     found = search(
-        Product(Constant(1 / float(model.alpha)), kernel),
-        X,
-        np.column_stack([codes, train, held]),
-        1.0,
+        Posed(product, X, targets, 1.0, nothing, fixed),
         measure,
-        scale=np.zeros(len(codes)),
-        fixed=("alpha", *((nested | {"alpha": "left__value"})[name] for name in wish.fixed)),
         n_restarts=wish.n_restarts,
         rng=rng,
         begin_small=bool(SAMPLE * counts.min() >= _SEEN * len(codes)),
         matrices=matrices,
         plan=model.plan,
     )
-    product: Any = found.kernel
+    product = found.kernel
     kernel, alpha = product.right, 1 / float(product.left.value)
     bounds, unneeded = ends(kernel, wish.fixed, X, alpha * LOGISTIC)
     found = replace(found, kernel=kernel, alpha=alpha, at_bounds=bounds, unneeded=unneeded)

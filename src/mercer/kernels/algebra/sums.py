@@ -30,6 +30,7 @@ class Binary(Tiled):
 
     symbol: ClassVar[str] = ""
     combine: ClassVar[np.ufunc]
+    node: ClassVar[Any]  # of formulas
 
     def prepare(self, X: Data) -> Zipped:
         return Zipped(self.left.prepare(X), self.right.prepare(X))
@@ -46,6 +47,14 @@ class Binary(Tiled):
             return lambda rows, cols: into(combine, b(rows, cols), value)
         a = left.tiles(xl, yl)
         return lambda rows, cols: into(combine, a(rows, cols), b(rows, cols))
+
+    def diag(self, X: Zipped) -> np.ndarray:
+        left, right = self._sides(X)
+        return self.combine(self.left.diag(left), self.right.diag(right))
+
+    def formula(self, X: Zipped) -> Formula | None:
+        left, right = self._sides(X)
+        return combined(self.node, self.left.formula(left), self.right.formula(right))
 
     def _log_tiles(self, X: Zipped, Y: Zipped) -> tuple[Tile, Tile] | None:
         """Those of both kernels, if both have logarithms."""
@@ -106,15 +115,7 @@ class Sum(Binary):
     because = "a sum of kernels is a kernel (stack the feature maps)"
     binding = 1
     symbol = "+"
-    combine = np.add
-
-    def diag(self, X: Zipped) -> np.ndarray:
-        left, right = self._sides(X)
-        return self.left.diag(left) + self.right.diag(right)
-
-    def formula(self, X: Zipped) -> Formula | None:
-        left, right = self._sides(X)
-        return combined(Plus, self.left.formula(left), self.right.formula(right))
+    combine, node = np.add, Plus
 
     def log_tiles(self, X: Zipped, Y: Zipped) -> Tile | None:
         """The offset is the larger one: logarithms of each kernel are shifted to it, then added."""
@@ -231,15 +232,7 @@ class Product(Binary):
     because = "a product of kernels is a kernel (Schur; multiply the features pair by pair)"
     binding = 2
     symbol = "*"
-    combine = np.multiply
-
-    def diag(self, X: Zipped) -> np.ndarray:
-        left, right = self._sides(X)
-        return self.left.diag(left) * self.right.diag(right)
-
-    def formula(self, X: Zipped) -> Formula | None:
-        left, right = self._sides(X)
-        return combined(Times, self.left.formula(left), self.right.formula(right))
+    combine, node = np.multiply, Times
 
     def log_tiles(self, X: Zipped, Y: Zipped) -> Tile | None:
         tiles = self._log_tiles(X, Y)

@@ -16,7 +16,7 @@ from ...params import integer, positive
 from ..base import Kernel, Values
 from ..calculus import properties as prop
 from ..pairs.base import all_pairs, on_all_cores
-from .base import LogKernel, SeriesKernel, arrays, cells
+from .base import LogKernel, SeriesKernel, arrays, cells, of_pairs
 from .ragged import Ragged, same_channels
 
 _DISTANT = 600.0  # log of a normalised value below which cells of the table may have been lost
@@ -61,14 +61,7 @@ def _distant(X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray, band: int | Non
     """The logarithm of the sum over alignments, however small it is."""
     from .alignment_loops import distant
 
-    left, right = arrays(X), arrays(Y)
-    width, out = 0 if band is None else int(band), np.empty(len(i))
-
-    def job(part: slice) -> None:
-        out[part] = distant(*left, *right, i[part], j[part], width)
-
-    on_all_cores(job, cells(X, Y, i, j))
-    return out
+    return of_pairs(distant, X, Y, i, j, 0 if band is None else int(band))
 
 
 def _aligned_block(X: Ragged, Y: Ragged, band: int | None, minimum: bool) -> np.ndarray:

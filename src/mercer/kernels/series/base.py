@@ -15,10 +15,10 @@ import numpy as np
 from ...data import Data, Zipped
 from ...params import positive
 from ..base import Kernel, not_resolved
-from ..pairs.base import Paired
+from ..pairs.base import Paired, on_all_cores
 from ..vectors.distances import median_distance
 from .kind import SERIES
-from .ragged import Ragged, ragged
+from .ragged import Ragged, ragged, same_channels
 
 Arrays = tuple[np.ndarray, np.ndarray, np.ndarray]
 
@@ -118,6 +118,19 @@ class LogKernel(LocalKernel):
 def arrays(X: Ragged) -> Arrays:
     """Series as compiled loops take them: points, starts and sizes."""
     return X.values, X.start, X.size
+
+
+def of_pairs(loop: Any, X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray, *options: Any) -> Any:
+    """A compiled loop over pairs of series; arrays among the options have an entry for each."""
+    same_channels(X, Y)
+    left, right, out = arrays(X), arrays(Y), np.empty(len(i))
+
+    def job(part: slice) -> None:
+        more = (o[part] if isinstance(o, np.ndarray) else o for o in options)
+        out[part] = loop(*left, *right, i[part], j[part], *more)
+
+    on_all_cores(job, cells(X, Y, i, j))
+    return out
 
 
 def cells(X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray) -> np.ndarray:

@@ -16,9 +16,8 @@ from ...data import Data
 from ...exceptions import DomainError
 from ...params import fraction, integer
 from ..calculus import properties as prop
-from ..pairs.base import on_all_cores
-from .base import LocalKernel, LogKernel, arrays, cells
-from .ragged import Ragged, same_channels
+from .base import LocalKernel, LogKernel, of_pairs
+from .ragged import Ragged
 
 
 @dataclass(eq=False, repr=False)
@@ -84,16 +83,7 @@ class SoftSubsequence(LocalKernel):
     ) -> np.ndarray:
         from .matching_loops import subsequences
 
-        same_channels(X, Y)
-        left, right, out = arrays(X), arrays(Y), np.empty(len(i))
-        options = int(self.length), float(self.decay)
-
-        def job(part: slice) -> None:
-            into = None if slopes is None else slopes[part]
-            out[part] = subsequences(*left, *right, i[part], j[part], *options, into)
-
-        on_all_cores(job, cells(X, Y, i, j))
-        return out
+        return of_pairs(subsequences, X, Y, i, j, int(self.length), float(self.decay), slopes)
 
     @property
     def properties(self) -> prop.Properties:
@@ -163,16 +153,8 @@ class PairHMM(LogKernel):
     ) -> np.ndarray:
         from .matching_loops import log_pairs
 
-        same_channels(P, Q)
-        left, right, out = arrays(P), arrays(Q), np.empty(len(i))
         gaps = float(self.opening), float(self.extension)
-
-        def job(part: slice) -> None:
-            into = None if slopes is None else slopes[part]
-            out[part] = log_pairs(*left, *right, i[part], j[part], *gaps, into)
-
-        on_all_cores(job, cells(P, Q, i, j))
-        return out
+        return of_pairs(log_pairs, P, Q, i, j, *gaps, slopes)
 
     @property
     def properties(self) -> prop.Properties:

@@ -23,7 +23,7 @@ from ..base import Tile, weigh
 from ..calculus import properties as prop
 from .base import Substrings
 from .codes import COLUMNS, Part, pattern_codes
-from .inexact import GappyKmer
+from .inexact import GappyKmer, require_window
 from .passes import Pattern
 from .patterned import Patterned
 from .sequences import Sequences
@@ -113,11 +113,7 @@ class RestrictedGappy(Substrings):
 
     def _parts(self, sequences: Sequences, order: int) -> Iterator[Part]:
         """The features, or their derivatives by log(decay), whose order is 1."""
-        if self.k > self.g:
-            raise ValueError(
-                f"RestrictedGappy: k must be at most g, the length of the window; got k={self.k} "
-                f"and g={self.g}."
-            )
+        require_window(self)
         starts, counts = sequences.windows(self.g)
         ways = list(combinations(range(self.g), self.k))
         codes = [pattern_codes(sequences.symbols, starts, kept) for kept in ways]

@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations, product
 from math import comb
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +26,15 @@ from .codes import Part
 from .passes import Pattern
 from .patterned import Patterned
 from .sequences import Alphabet, Sequences, alphabet_symbols, check_alphabet, discover, places
+
+
+def require_window(kernel: Any) -> None:
+    """Refuse substrings that are longer than their window."""
+    if kernel.k > kernel.g:
+        raise ValueError(
+            f"{type(kernel).__name__}: k must be at most g, the length of the window; got "
+            f"k={kernel.k} and g={kernel.g}."
+        )
 
 
 @dataclass(eq=False, repr=False)
@@ -71,11 +81,7 @@ class GappyKmer(Patterned):
         return self.g
 
     def patterns(self) -> list[Pattern]:
-        if self.k > self.g:
-            raise ValueError(
-                f"GappyKmer: k must be at most g, the length of the window; got k={self.k} and "
-                f"g={self.g}."
-            )
+        require_window(self)
         return [Pattern(kept, 1.0) for kept in combinations(range(self.g), self.k)]
 
     @property

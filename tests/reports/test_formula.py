@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mercer
-from mercer.reports.formula import definition, formula
-from mercer.reports.tex import mathml
+from mercer.reports.formula import definition, formula, mathml
 
 
 def tree(tex):

@@ -263,14 +263,17 @@ def times(phi: Any, weights: np.ndarray) -> np.ndarray:
 
 def squares(phi: Any, workers: int | None = None) -> np.ndarray:
     """The squared length of each row of Phi."""
-    if sp.issparse(phi):
-        return np.asarray(phi.astype(np.float64).power(2).sum(axis=1)).ravel()
-    out = np.empty(len(phi))
+    sparse, out = sp.issparse(phi), np.empty(phi.shape[0])
+    phi = phi.tocsr() if sparse else phi
 
     def strip(at: slice) -> None:
-        np.einsum("ij,ij->i", phi[at], phi[at], dtype=np.float64, out=out[at])
+        part = phi[at]
+        if sparse:
+            out[at] = np.asarray(part.astype(np.float64).power(2).sum(axis=1)).ravel()
+        else:
+            np.einsum("ij,ij->i", part, part, dtype=np.float64, out=out[at])
 
-    run(strip, _strips(phi), workers)
+    run(strip, slices(phi.shape[0], _STRIP), workers)
     return out
 
 

@@ -150,8 +150,8 @@ def fast(kernel, loss, rule, X, y, weights, step=7, outputs=1, tube=None, length
     for start in range(0, len(X), step):
         rows = np.arange(start, min(start + step, len(X)))
         state, places = take_in(
-            state, rule, loss, y[rows], weights[rows], K[np.ix_(rows, index)],
-            K[np.ix_(rows, rows)], np.diag(K)[rows],
+            state, rule, loss, y[rows], weights[rows],
+            K[np.ix_(rows, [*index, *rows])], np.diag(K)[rows],
         )  # fmt: skip
         index = np.concatenate([index, rows])[places]
         kept = X[index]
@@ -334,6 +334,13 @@ def test_lengths_within_a_budget(stream, removal):
     assert state.of_lengths(3) is state
 
 
+def losses_of(targets, F, tube):
+    out = np.empty((len(F), 1))
+    for i, scores in enumerate(F):
+        online_slopes.find_losses(targets, -1.0, i, scores, np.array([tube]), out[i])
+    return out[:, 0]
+
+
 @pytest.mark.parametrize("name", [*SIGNS, *NUMBERS])
 def test_values_of_losses(rng, name):
     loss, f = as_loss(name), 3 * rng.standard_normal(50)
@@ -341,19 +348,18 @@ def test_values_of_losses(rng, name):
     dual = loss.dual(y[:, None])
     targets = take_targets(loss, y[:, None])
     tube = 0.0 if dual is None else float(dual.epsilon)
-    values = [online_slopes.loss_value(targets, tube, i, f[i : i + 1]) for i in range(50)]
-    constant = np.asarray(values) - loss.value(y, f)
+    values = losses_of(targets, f[:, None], tube)
+    constant = values - loss.value(y, f)
     if name == "poisson":  # what depends on y only may differ
-        constant = [online_slopes.loss_value(targets, tube, i, f[i : i + 1] + 1) for i in range(50)]
-        constant = np.array(constant) - np.array(values) - loss.value(y, f + 1) + loss.value(y, f)
+        constant = losses_of(targets, f[:, None] + 1, tube) - values
+        constant -= loss.value(y, f + 1) - loss.value(y, f)
     np.testing.assert_allclose(constant, 0, atol=1e-12 * np.exp(np.abs(f)).max())
 
 
 def test_values_of_joint_losses(rng):
     loss, F, y = as_loss("multinomial"), 5 * rng.standard_normal((20, 4)), rng.integers(0, 4, 20)
     targets = take_targets(loss, y[:, None].astype(float))
-    values = [online_slopes.loss_value(targets, 0.0, i, F[i]) for i in range(20)]
-    np.testing.assert_allclose(values, loss.value(y, F), atol=1e-12)
+    np.testing.assert_allclose(losses_of(targets, F, 0.0), loss.value(y, F), atol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["hinge", "squared", "own"])

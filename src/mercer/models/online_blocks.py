@@ -32,7 +32,7 @@ def first_order(
     for rows, block, P in _blocks(kernel, X, np.arange(length(X)), min(BLOCK, rule.budget)):
         state, places = take_in(
             state, rule, loss, y[rows], weights[rows],
-            kept.cross(P), kept.within(P), diagonal(kernel, P),
+            kept.block(P), diagonal(kernel, P),
         )  # fmt: skip
         kept = kept.replaced(places, block, P)
     return kept, state

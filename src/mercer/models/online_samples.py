@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Data, join, length, take
-from ..gram.tiles import evaluate
+from ..gram.tiles import evaluate, exponential
 from ..kernels.base import Kernel
 from ..ownership import owned
 from .common import on_vectors
@@ -43,16 +43,19 @@ class KeptSamples:
             return blocks[0]
         return np.hstack(blocks) if blocks else np.zeros((length(P), 0))
 
-    def within(self, P: Data) -> np.ndarray:
-        """Kernel values of prepared samples with each other."""
-        return self._values(P, P)
+    def block(self, P: Data) -> np.ndarray:
+        """Their kernel values with those that are kept, and with each other."""
+        if self._most == 1 and isinstance(P, np.ndarray):  # at once, which is faster
+            return self._values(P, join(*self._pieces, P))
+        return np.hstack([self.cross(P), self._values(P, P)])
 
     def _values(self, P: Data, Q: Data) -> np.ndarray:
         """In one tile, on this thread, where waking others takes as long as the work."""
         n, m = length(P), length(Q)
-        if self._most == 1 and n * m <= _ALONE:
-            return self.kernel.tiles(P, Q)(slice(0, n), slice(0, m))
-        return evaluate(self.kernel, P, Q)
+        if self._most > 1 or n * m > _ALONE:
+            return evaluate(self.kernel, P, Q)
+        tile = exponential(self.kernel, P, Q, least=0) or self.kernel.tiles(P, Q)
+        return tile(slice(0, n), slice(0, m))
 
     def gram(self) -> np.ndarray:
         """Kernel values of those that are kept."""
@@ -71,6 +74,9 @@ class KeptSamples:
         parts += [owned(take(X, new))] if len(new) else []
         kept = KeptSamples.__new__(KeptSamples)
         kept.kernel, kept._most, kept.X = self.kernel, self._most, join(*parts)
+        if self._most == 1:
+            kept._pieces = [self.kernel.prepare(kept.X)]
+            return kept
         kept._pieces = self._cut(old) + ([take(P, new)] if len(new) else [])
         if len(kept._pieces) > kept._most:
             kept._pieces = [self.kernel.prepare(kept.X)]

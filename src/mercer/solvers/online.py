@@ -43,6 +43,7 @@ _CODES: dict[type[Loss], int] = {
     Multinomial: online_slopes.MULTINOMIAL,
 }
 _MOST = float(np.finfo(np.float64).max)
+_LEAST = float(np.finfo(np.float64).tiny)
 
 
 def schedule(name: str, eta: float, alpha: float) -> tuple[float, float]:
@@ -151,8 +152,7 @@ def take_in(
     loss: Loss,
     y: np.ndarray,
     weights: np.ndarray,
-    cross: np.ndarray,
-    within: np.ndarray,
+    block: np.ndarray,
     diag: np.ndarray,
 ) -> tuple[Expansion, np.ndarray]:
     """Learn from a block of samples.
@@ -168,9 +168,11 @@ def take_in(
     y : ndarray of shape (n, outputs)
         Targets; codes in one column, if the loss has several scores.
     weights : ndarray of shape (n,)
-        Weights of the samples; those of weight 0 are skipped.
-    cross, within, diag : ndarray
-        Kernel values of the block with the kept samples and with itself; k(x, x).
+        Of the samples; those of weight 0 are passed over.
+    block : ndarray of shape (n, m + n)
+        Their kernel values with the samples that are kept, and with each other.
+    diag : ndarray of shape (n,)
+        k(x, x).
 
     Returns
     -------
@@ -180,15 +182,17 @@ def take_in(
         Its samples: i < m is one that was kept before, m + j is sample j of the block.
     """
     m, averaged = len(state), rule.window > 0
-    now = walked(state, rule, loss, y, weights, cross, within, diag)
+    values = _values(state, block, diag)
+    now = _walked(state, rule, loss, y, weights, values)
     losses = np.nan_to_num(now.losses, nan=_MOST, posinf=_MOST)  # squares overflow
-    places = np.flatnonzero(now.alive)
+    places = np.flatnonzero(now.absent == 0)
     slots, gram = state.slots, state.gram
     if rule.removal == MERGE:
-        kept = places[places < m]
-        free = np.setdiff1d(np.arange(len(gram)), slots[kept])[: len(places) - len(kept)]
-        slots = np.concatenate([slots[kept], free])
-        settle(_values(state, cross, within, diag), places, slots, gram)
+        stay = slots[places[places < m]]
+        free = np.ones(len(gram), dtype=bool)
+        free[stay] = False
+        slots = np.append(stay, np.flatnonzero(free)[: len(places) - len(stay)])
+        settle(values, places, slots, gram)
     return (
         Expansion(
             now.coef[:, places],
@@ -201,21 +205,11 @@ def take_in(
             losses,
             float(now.clock[1]),
             now.doubt,
-            np.concatenate([state.diag, diag.astype(np.float64)])[places],
+            values.diag[places],
             gram,
             slots,
         ),
         places,
-    )
-
-
-def _values(state: Expansion, cross: np.ndarray, within: np.ndarray, diag: np.ndarray) -> Values:
-    return Values(
-        np.ascontiguousarray(cross, dtype=np.float64),
-        np.ascontiguousarray(within, dtype=np.float64),
-        np.concatenate([state.diag, diag.astype(np.float64)]),
-        state.gram,
-        state.slots,
     )
 
 
@@ -225,14 +219,24 @@ def walked(
     loss: Loss,
     y: np.ndarray,
     weights: np.ndarray,
-    cross: np.ndarray,
-    within: np.ndarray,
+    block: np.ndarray,
     diag: np.ndarray,
 ) -> Iterate:
-    """The result of the steps of a block, at the places of kept samples and of the block."""
-    m, n = len(state), len(weights)
-    outputs = len(state.intercept)
-    values = _values(state, cross, within, diag)
+    """Where the steps of a block lead: all numbers, in places of kept samples and of the block."""
+    return _walked(state, rule, loss, y, weights, _values(state, block, diag))
+
+
+def _values(state: Expansion, block: np.ndarray, diag: np.ndarray) -> Values:
+    every = np.concatenate([state.diag, diag.astype(np.float64)])
+    inverse = np.divide(1.0, every, out=np.zeros(len(every)), where=every >= _LEAST)
+    values = np.ascontiguousarray(block, dtype=np.float64)
+    return Values(values, every, inverse, state.gram, state.slots)
+
+
+def _walked(
+    state: Expansion, rule: Rule, loss: Loss, y: np.ndarray, weights: np.ndarray, values: Values
+) -> Iterate:
+    m, n, outputs = len(state), len(weights), len(state.intercept)
     averaged = rule.window > 0
     now = Iterate(
         np.hstack([state.coef, np.zeros((outputs, n))]),
@@ -244,9 +248,10 @@ def walked(
         state.mean_tube.copy(),
         state.losses.copy(),
         state.doubt.copy(),
-        np.concatenate([np.ones(m, dtype=bool), np.zeros(n, dtype=bool)]),
+        np.append(np.zeros(m), np.full(n, np.inf)),
         np.empty(m + n),
         np.empty(m + n),
+        np.full(3, -1.0),
     )
     targets = _targets(loss, y)
     if targets is None:
@@ -292,27 +297,36 @@ def _walk_slowly(
     rows, count = len(state.intercept), len(rule.scale)
     each = rows // count
     scores, means, slopes = np.empty(rows), np.empty(rows), np.empty(rows)
-    alive = int(state.alive.sum())
+    eta, shrink, reach = np.empty(count), np.empty(count), np.empty(count)
+    begun, alive = loops.place(values, 0), loops.kept(state.absent)
+
+    def losses(scores: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return np.array([_loss_of(loss, y, f) for f in scores.reshape(count, each)])
+
     for i in np.flatnonzero(weights):
-        w = weights[i]
+        w, new = weights[i], begun + i
         state.clock[:] += w
-        loops.score(values, state.coef, i, scores)
+        loops.score(values.block[i], state.coef, new, scores)
+        last = scores + state.intercept
         if count > 1 or rule.renews:
-            loops.foretell(rule, values, state, i, scores, means)
-            told = [_loss_of(loss, y[i], f) for f in means.reshape(count, each)]
-            state.losses[:] += loops.judged(rule, w, state.clock[0]) * (told - state.losses)
+            means[:] = last
+            if rule.window > 0:
+                loops.score(values.block[i], state.mean, new, means)
+                means += state.mean_intercept
+            told = losses(means, y[i])
+            loops.compare(rule.window, w, state.clock[0], told, state.losses)
         if rule.renews:
-            last = (scores + state.intercept).reshape(count, each)
-            for c in range(count):
-                loops.doubted(state, c, w, told[c] - _loss_of(loss, y[i], last[c]))
-            loops.renew(state)
+            loops.doubt(state.doubt, w, told, losses(last, y[i]))
+            if loops.surpassed(state.doubt, state.losses):
+                loops.renew(state)
+        diag = values.diag[new]
+        loops.begin(rule, w, state.clock[0], diag, state.intercept, eta, shrink, reach)
         for c in range(count):
             own = slice(c * each, (c + 1) * each)
-            eta, shrink, reach = loops.begin(rule, values, w, state, i, c)
-            f = scores[own] * (shrink if rule.implicit else 1.0) + state.intercept[own]
-            slopes[own] = slope(y[i], f, reach)
-            loops.move(rule, values, state, i, c, eta, shrink, slopes)
-        alive = loops.finish(rule, values, w, state, i, alive)
+            f = scores[own] * (shrink[c] if rule.implicit else 1.0) + state.intercept[own]
+            slopes[own] = slope(y[i], f, reach[c])
+        loops.move(rule, new, state.coef, state.intercept, eta, shrink, slopes)
+        alive = loops.finish(rule, values, w, state, new, alive)
 
 
 def _loss_of(loss: Loss, y: np.ndarray, f: np.ndarray) -> float:

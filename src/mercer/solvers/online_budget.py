@@ -11,78 +11,121 @@ from .._compiled import njit
 
 _FAST = {"nsz", "reassoc", "contract"}
 OLDEST, SMALLEST, MERGE = range(3)
+_RUN = 32
 
 
 @njit(cache=True, nogil=True)
-def first(state):
+def place(values, i):
+    """Where sample i of a block stands."""
+    return values.block.shape[1] - values.block.shape[0] + i
+
+
+@njit(cache=True, nogil=True)
+def kept(absent):
+    """How many samples are kept."""
+    count = 0
+    for a in range(absent.size):
+        count += absent[a] == 0
+    return count
+
+
+@njit(cache=True, nogil=True)
+def first(absent):
     """The oldest sample."""
     a = 0
-    while not state.alive[a]:
+    while absent[a] > 0:
         a += 1
     return a
 
 
+@njit(cache=True, nogil=True)
+def remove(rule, values, state, new):
+    """Merge a sample with another one, or drop that with the smallest norm."""
+    energy, end = state.energy, new + 1
+    energy[:end] = 0.0
+    measure(state.coef, state.mean, rule.scale.size, end, energy)
+    weigh(values.diag, state.absent, end, energy)
+    other = lowest(energy, new)
+    if rule.removal == MERGE:
+        merge(values, state, new, other)
+    else:
+        forget(state, other)
+
+
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def measure(rule, values, state, new):
-    """||a k(x, .)||^2 of each term, over outputs, of the iterate and its average.
+def measure(coefs, means, lengths, end, energy):
+    """Squared coefficients of each term, over outputs, of the iterate and its average.
 
     With several step sizes, each contributes in proportion to its sum.
     """
-    energy, count = state.energy, rule.scale.size
-    each = state.coef.shape[0] // count
-    energy[: new + 1] = 0.0
-    for c in range(count):
+    each = coefs.shape[0] // lengths
+    for c in range(lengths):
         total = 0.0
-        if count > 1:
+        if lengths > 1:
             for j in range(c * each, (c + 1) * each):
-                total += squares(state.coef[j], new)
+                coef = coefs[j]
+                for a in range(end):
+                    total += coef[a] * coef[a]
         unit = 1 / total if total > 0 else 1.0
         for j in range(c * each, (c + 1) * each):
-            add_squares(state.coef[j], unit, energy, new)
-            if state.mean.shape[1]:
-                add_squares(state.mean[j], unit, energy, new)
-    for a in range(new + 1):
-        energy[a] = energy[a] * values.diag[a] if state.alive[a] else np.inf
+            add_squares(coefs[j], unit, end, energy)
+            if means.shape[1]:
+                add_squares(means[j], unit, end, energy)
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def squares(coef, new):
-    """Their sum."""
-    total = 0.0
-    for a in range(new + 1):
-        total += coef[a] * coef[a]
-    return total
+def weigh(diag, absent, end, energy):
+    """||a k(x, .)||^2 from these."""
+    for a in range(end):
+        energy[a] = energy[a] * diag[a] + absent[a]
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def add_squares(coef, unit, out, new):
+def add_squares(coef, unit, end, out):
     """Add them to what is there."""
-    for a in range(new + 1):
+    for a in range(end):
         out[a] += unit * coef[a] * coef[a]
 
 
 @njit(cache=True, nogil=True, fastmath={"nnan", "nsz", "reassoc"})
 def lowest(numbers, end):
-    """The first place before ``end`` with the smallest number: two passes, which are fast."""
-    least = np.inf
-    for a in range(end):
-        least = numbers[a] if numbers[a] < least else least
-    a = 0
+    """The first place before ``end`` with the smallest number: minima of runs, which are fast."""
+    least, start = np.inf, 0
+    for run in range(0, end, _RUN):
+        low = np.inf
+        for a in range(run, min(run + _RUN, end)):
+            low = numbers[a] if numbers[a] < low else low
+        if low < least:
+            least, start = low, run
+    a = start
     while numbers[a] != least and a < end - 1:
         a += 1
     return a
 
 
 @njit(cache=True, nogil=True)
-def merge(values, state, m, new, other):
-    """Project the term of the new sample, or the smallest other one, onto its nearest."""
-    near_new, far_new = nearest(values, state, m, new, new)
-    near_other, far_other = nearest(values, state, m, other, new)
-    gone, near = other, near_other
-    if state.energy[new] * far_new <= state.energy[other] * far_other:
-        gone, near = new, near_new
+def merge(values, state, new, other):
+    """Project the term of the new sample, or the smallest other one, on that of its nearest.
+
+    As long as it is the new sample that goes, which of the others is nearest need not be asked
+    again.
+    """
+    known = state.near
+    if known[0] != other:
+        known[0] = other
+        known[1], known[2] = nearest(values, state, other, new)
+    near_other, far_other = int(known[1]), known[2]
+    k = kernel_value(values, other, new)
+    apart = sine(k * k * values.inverse[new] * values.inverse[other])
+    if apart < far_other:
+        near_other, far_other = new, apart
+    near_new, far_new = nearest(values, state, new, new)
+    gone, near = new, near_new
+    if not state.energy[new] * far_new <= state.energy[other] * far_other:
+        gone, near = other, near_other
+        known[0] = -1
     if values.diag[near] > 0:
-        ratio = kernel_value(values, m, gone, near) / values.diag[near]
+        ratio = kernel_value(values, gone, near) / values.diag[near]
         for j in range(state.coef.shape[0]):
             state.coef[j, near] += ratio * state.coef[j, gone]
             if state.mean.shape[1]:
@@ -91,45 +134,48 @@ def merge(values, state, m, new, other):
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def nearest(values, state, m, a, new):
-    """The other sample whose feature has the smallest angle with that of a; its squared sine."""
-    row, diag, alive = state.row, values.diag, state.alive
+def nearest(values, state, a, end):
+    """Which sample before ``end`` has the feature with the smallest angle to that of a; its sine.
+
+    It is squared, and infinite if there is no other sample.
+    """
+    row, absent, inverse, m = state.row, state.absent, values.inverse, place(values, 0)
     if a >= m:
-        near, inside = values.cross[a - m], values.within[a - m]
-        for c in range(m):
-            row[c] = near[c]
-        for c in range(m, new + 1):
-            row[c] = inside[c - m]
+        own = values.block[a - m]
+        for c in range(end):
+            row[c] = own[c]
     else:
         near = values.gram[values.slots[a]]
         for c in range(m):
             row[c] = near[values.slots[c]]
-        for c in range(m, new + 1):
-            if alive[c]:
-                row[c] = values.cross[c - m, a]
-    for c in range(new + 1):  # minus the squared cosine, but for a factor
-        row[c] = -row[c] * row[c] / diag[c] if alive[c] and diag[c] > 0 else 1.0
-    row[a] = 1.0
-    c = lowest(row, new + 1)
-    cosine = -row[c] / diag[a] if diag[a] > 0 else 1.0
-    return c, 1 - min(max(cosine, 0.0), 1.0)
+        for c in range(m, end):
+            row[c] = values.block[c - m, a] if absent[c] == 0 else 0.0
+    for c in range(end):  # minus the squared cosine, but for a factor
+        row[c] = absent[c] - row[c] * row[c] * inverse[c]
+    row[a] = np.inf
+    c = lowest(row, end)
+    return c, np.inf if row[c] == np.inf else sine(-row[c] * inverse[a])
 
 
-@njit(cache=True, nogil=True, inline="always")
-def kernel_value(values, m, a, c):
+@njit(cache=True, nogil=True)
+def sine(cosine):
+    """Squared, from a squared cosine that may not be rounded well."""
+    return 1 - min(max(cosine, 0.0), 1.0)
+
+
+@njit(cache=True, nogil=True)
+def kernel_value(values, a, c):
     """k of two places."""
-    low, high = min(a, c), max(a, c)
+    m, low, high = place(values, 0), min(a, c), max(a, c)
     if high < m:
         return values.gram[values.slots[low], values.slots[high]]
-    if low < m:
-        return values.cross[high - m, low]
-    return values.within[high - m, low - m]
+    return values.block[high - m, low]
 
 
 @njit(cache=True, nogil=True)
 def forget(state, a):
     """Remove a sample."""
-    state.alive[a] = False
+    state.absent[a] = np.inf
     for j in range(state.coef.shape[0]):
         state.coef[j, a] = 0.0
         if state.mean.shape[1]:
@@ -138,12 +184,20 @@ def forget(state, a):
 
 @njit(cache=True, nogil=True)
 def settle(values, places, slots, gram):
-    """Write the kernel values of newly kept samples, and their slots, into the Gram matrix."""
-    m = values.cross.shape[1]
-    for i in range(len(places)):
-        if places[i] >= m:
-            for j in range(len(places)):
-                a, c = places[i], places[j]
-                k = values.diag[a] if a == c else kernel_value(values, m, a, c)
-                gram[slots[i], slots[j]] = k
-                gram[slots[j], slots[i]] = k
+    """Write the kernel values of newly kept samples, and their slots, into the Gram matrix.
+
+    Rows first, then columns, by rows of the matrix: entries of a column are far apart.
+    """
+    m = place(values, 0)
+    old = 0
+    while old < len(places) and places[old] < m:
+        old += 1
+    for i in range(old, len(places)):
+        row, own = gram[slots[i]], values.block[places[i] - m]
+        for j in range(i):
+            row[slots[j]] = own[places[j]]
+        row[slots[i]] = values.diag[places[i]]
+    for j in range(len(places)):
+        row = gram[slots[j]]
+        for i in range(max(old, j + 1), len(places)):
+            row[slots[i]] = values.block[places[i] - m, places[j]]

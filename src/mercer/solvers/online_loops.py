@@ -8,20 +8,19 @@ coefficients belong to the first step size, one for each output, then to the sec
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
 
 from .._compiled import njit
-from .online_budget import MERGE, OLDEST, first, forget, lowest, measure, merge
+from .online_budget import OLDEST, first, forget, kept, place, remove
 from .online_slopes import (
     LOGISTIC,
     MULTINOMIAL,
     POISSON,
+    find_losses,
     joint_slopes,
     logistic_slope,
-    loss_value,
     piecewise_slope,
     poisson_slope,
 )
@@ -29,6 +28,7 @@ from .online_slopes import (
 _FAST = {"nsz", "reassoc", "contract"}
 _DOUBT = 5.0  # standard deviations
 _BACK = 4.0
+_TINY = 1e-300
 
 
 class Rule(NamedTuple):
@@ -50,11 +50,11 @@ class Rule(NamedTuple):
 
 
 class Values(NamedTuple):
-    """Kernel values of a block with the kept samples and with itself, and of the kept samples."""
+    """Kernel values of a block with kept samples and with itself, and of those that are kept."""
 
-    cross: np.ndarray  # (n, m)
-    within: np.ndarray  # (n, n)
+    block: np.ndarray  # (n, m + n): of each sample of the block, with all places
     diag: np.ndarray  # (m + n,)
+    inverse: np.ndarray  # of the diagonal, and 0 where that is 0
     gram: np.ndarray  # of kept samples, by their slots; only to merge
     slots: np.ndarray  # (m,)
 
@@ -71,93 +71,111 @@ class Iterate(NamedTuple):
     mean_tube: np.ndarray
     losses: np.ndarray  # (scales,): average losses of samples before they were seen
     doubt: np.ndarray  # (scales, 3): see ``doubted``
-    alive: np.ndarray  # (m + n,)
+    absent: np.ndarray  # (m + n,): 0 where a sample is kept, infinite elsewhere
     energy: np.ndarray  # room for numbers of all places
     row: np.ndarray
+    near: np.ndarray  # (3,): a place, the nearest other one, and how far it is; see ``merge``
 
 
 @njit(cache=True, nogil=True)
 def walk(rule, targets, values, weights, state):
-    """Learn from all samples of a block, one after the other."""
-    rows, count = state.coef.shape[0], rule.scale.size
-    each = rows // count
-    scores, means, slopes = np.empty(rows), np.empty(rows), np.empty(rows)
-    alive = int(state.alive.sum())
+    """Take in all samples of a block, one after the other."""
+    count, rows = rule.scale.size, state.coef.shape[0]
+    scores, means, last, slopes = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)
+    eta, shrink, reach = np.empty(count), np.empty(count), np.empty(count)
+    told, other = np.empty(count), np.empty(count)
+    begun, alive = place(values, 0), kept(state.absent)
     for i in range(len(weights)):
-        if weights[i] > 0:
-            state.clock[0] += weights[i]
-            state.clock[1] += weights[i]
-            score(values, state.coef, i, scores)
+        weight, new = weights[i], begun + i
+        if weight > 0:
+            state.clock[0] += weight
+            state.clock[1] += weight
+            row = values.block[i]
+            score(row, state.coef, new, scores)
             if count > 1 or rule.renews:
-                compare(rule, targets, values, weights[i], state, i, scores, means)
-            for c in range(count):
-                own = slice(c * each, (c + 1) * each)
-                eta, shrink, reach = begin(rule, values, weights[i], state, i, c)
-                find_slopes(
-                    rule, targets, state, i, c, shrink, reach, eta, scores[own], slopes[own]
-                )
-                move(rule, values, state, i, c, eta, shrink, slopes)
-            alive = finish(rule, values, weights[i], state, i, alive)
+                shift(scores, state.intercept, last)
+                if rule.window > 0:
+                    score(row, state.mean, new, means)
+                    shift(means, state.mean_intercept, means)
+                    find_losses(targets, rule.outside, i, means, state.mean_tube, told)
+                else:
+                    find_losses(targets, rule.outside, i, last, state.tube, told)
+                compare(rule.window, weight, state.clock[0], told, state.losses)
+            if rule.renews:
+                find_losses(targets, rule.outside, i, last, state.tube, other)
+                doubt(state.doubt, weight, told, other)
+                if surpassed(state.doubt, state.losses):
+                    renew(state)
+            diag = values.diag[new]
+            begin(rule, weight, state.clock[0], diag, state.intercept, eta, shrink, reach)
+            find_slopes(
+                rule, targets, i, state.intercept, state.tube, eta, shrink, reach, scores, slopes
+            )
+            move(rule, new, state.coef, state.intercept, eta, shrink, slopes)
+            alive = finish(rule, values, weight, state, new, alive)
+
+
+@njit(cache=True, nogil=True, fastmath=_FAST)
+def score(row, coefs, end, out):
+    """Sums over all terms before a sample, by its kernel values."""
+    for j in range(out.size):
+        total, coef = 0.0, coefs[j]
+        for a in range(end):
+            total += row[a] * coef[a]
+        out[j] = total
 
 
 @njit(cache=True, nogil=True)
-def foretell(rule, values, state, i, scores, out):
-    """The predictions of each step size for a sample before learning from it."""
-    if rule.window > 0:
-        score(values, state.mean, i, out)
-        out += state.mean_intercept
-    else:
-        out[:] = scores + state.intercept
+def shift(scores, intercept, out):
+    """f + b."""
+    for j in range(out.size):
+        out[j] = scores[j] + intercept[j]
 
 
 @njit(cache=True, nogil=True)
-def told(rule, state, c):
-    """The half width of the tube of predictions."""
-    return state.mean_tube[c] if rule.window > 0 else state.tube[c]
+def compare(window, weight, time, told, losses):
+    """Average the losses of a sample before it is learned, by all lengths of steps."""
+    share = judged(window, weight, time)
+    for c in range(losses.size):
+        losses[c] += share * (told[c] - losses[c])
 
 
 @njit(cache=True, nogil=True)
-def compare(rule, targets, values, weight, state, i, scores, means):
-    """The losses of a sample before learning from it, for all step sizes and their averages."""
-    count = rule.scale.size
-    each = scores.size // count
-    foretell(rule, values, state, i, scores, means)
-    part = judged(rule, weight, state.clock[0])
-    for c in range(count):
-        own = slice(c * each, (c + 1) * each)
-        now = loss_value(targets, told(rule, state, c), i, means[own])
-        now += max(rule.outside, 0.0) * told(rule, state, c)
-        state.losses[c] += part * (now - state.losses[c])
-        if rule.renews:
-            last = scores[own] + state.intercept[own]
-            other = loss_value(targets, state.tube[c], i, last)
-            other += max(rule.outside, 0.0) * state.tube[c]
-            doubted(state, c, weight, now - other)
-    if rule.renews:
-        renew(state)
+def judged(window, weight, time):
+    """The share of a sample in an average: later ones count more, in proportion to t."""
+    share = 2 * weight / (time + weight)
+    if window > 0:
+        share = max(share, weight / window)
+    return min(share, 1.0)
 
 
 @njit(cache=True, nogil=True)
-def doubted(state, c, weight, lead):
-    """By how much the last iterate has predicted better than the mean, since it took the lead.
+def doubt(sums, weight, told, other):
+    """By how much the last iterates have predicted better than the means, since they last did not.
 
-    The sum of ``lead``, that of its squares, and of the weights: S > z sqrt(Q) is rare, whatever
+    The sum of the leads, that of their squares, and of the weights: S > z sqrt(Q) is rare, whatever
     the tails of the loss, if the lead is zero on average.
     """
-    doubt = state.doubt[c]
-    doubt[0] += weight * lead
-    doubt[1] += (weight * lead) ** 2
-    doubt[2] += weight
-    if not (doubt[0] > 0 and doubt[1] < np.inf):
-        doubt[:] = 0.0
+    for c in range(told.size):
+        lead = weight * (told[c] - other[c])
+        sums[c, 0] += lead
+        sums[c, 1] += lead**2
+        sums[c, 2] += weight
+        if not (sums[c, 0] > 0 and sums[c, 1] < np.inf):
+            sums[c] = 0.0
+
+
+@njit(cache=True, nogil=True)
+def surpassed(sums, losses):
+    """Has the last iterate of the best length of steps predicted better for long, and surely?"""
+    c = np.argmin(losses)
+    return sums[c, 0] ** 2 > _DOUBT**2 * sums[c, 1]
 
 
 @njit(cache=True, nogil=True)
 def renew(state):
-    """Set the clock back and restart the average if the last iterate predicts better."""
-    total, squares, since = state.doubt[np.argmin(state.losses)]
-    if total * total <= _DOUBT * _DOUBT * squares:
-        return
+    """Put the clock back, and begin the average anew."""
+    since = state.doubt[np.argmin(state.losses), 2]
     state.clock[0] = min(max(state.clock[0] / _BACK, since), state.clock[0])
     state.clock[1] = 0.0
     state.mean[:] = state.coef
@@ -167,107 +185,95 @@ def renew(state):
 
 
 @njit(cache=True, nogil=True)
-def judged(rule, weight, time):
-    """The share of a sample in an average, in proportion to t: later ones count more."""
-    share = 2 * weight / (time + weight)
-    if rule.window > 0:
-        share = max(share, weight / rule.window)
-    return min(share, 1.0)
-
-
-@njit(cache=True, nogil=True)
-def begin(rule, values, weight, state, i, c):
-    """The step size of a sample, the factor of f, and how far a slope of one moves f(x) + b."""
-    eta = weight * rule.scale[c] * state.clock[0] ** -rule.power
-    shrink = 1 / (1 + eta * rule.alpha) if rule.implicit else 1 - eta * rule.alpha
-    reach = eta * shrink * values.diag[values.cross.shape[1] + i]
-    if rule.intercept:
-        reach += eta
-        each = state.intercept.size // rule.scale.size
-        state.intercept[c * each : (c + 1) * each] -= eta * rule.lean
-    return eta, shrink, reach
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST)
-def score(values, coefs, i, out):
-    """Sums over all terms at x_i, before the sample itself."""
-    m = values.cross.shape[1]
-    for j in range(out.size):
-        total, coef = 0.0, coefs[j]
-        for a in range(m):
-            total += values.cross[i, a] * coef[a]
-        for a in range(i):
-            total += values.within[i, a] * coef[m + a]
-        out[j] = total
-
-
-@njit(cache=True, nogil=True)
-def find_slopes(rule, targets, state, i, c, shrink, reach, eta, scores, out):
-    """The slopes u of the loss, at f(x) + b before the step, or where an implicit step ends."""
-    if rule.implicit:
-        scores *= shrink
-    scores += state.intercept[c * out.size : (c + 1) * out.size]
-    if targets.code == MULTINOMIAL:
-        joint_slopes(scores, int(targets.target[i, 0]), reach if rule.implicit else 0.0, out)
-        return
-    for j in range(out.size):
-        y, v = targets.target[i, j], scores[j]
-        if targets.code == LOGISTIC:
-            out[j] = logistic_slope(y, v, reach) if rule.implicit else -y / (1 + math.exp(y * v))
-        elif targets.code == POISSON:
-            out[j] = poisson_slope(y, v, reach) if rule.implicit else math.exp(v) - y
-        else:
-            out[j] = piecewise_slope(rule, targets, state.tube, c, i, j, v, reach, eta)
-
-
-@njit(cache=True, nogil=True, fastmath=_FAST)
-def move(rule, values, state, i, c, eta, shrink, slopes):
-    """Move f and b of one step size."""
-    new, each = values.cross.shape[1] + i, slopes.size // rule.scale.size
-    for j in range(c * each, (c + 1) * each):
-        coef = state.coef[j]
-        for a in range(new):
-            coef[a] *= shrink
-        change = -eta * slopes[j]
+def begin(rule, weight, time, diag, intercept, eta, shrink, reach):
+    """The steps of a sample, by what f is multiplied, how far a slope of one moves f(x) + b."""
+    step, each = weight * time**-rule.power, intercept.size // eta.size
+    for c in range(eta.size):
+        eta[c] = step * rule.scale[c]
+        shrink[c] = 1 / (1 + eta[c] * rule.alpha) if rule.implicit else 1 - eta[c] * rule.alpha
+        reach[c] = eta[c] * shrink[c] * diag
         if rule.intercept:
-            state.intercept[j] += change
-        coef[new] = change * shrink if rule.implicit else change
+            reach[c] += eta[c]
+            for j in range(c * each, (c + 1) * each):
+                intercept[j] -= eta[c] * rule.lean
+
+
+@njit(cache=True, nogil=True)
+def find_slopes(rule, targets, i, intercept, tube, eta, shrink, reach, scores, out):
+    """The slopes u of the loss, at f(x) + b before the step, or where an implicit step ends."""
+    each = out.size // eta.size
+    for c in range(eta.size):
+        far = max(reach[c], _TINY) if rule.implicit else 0.0
+        for j in range(c * each, (c + 1) * each):
+            if rule.implicit:
+                scores[j] *= shrink[c]
+            scores[j] += intercept[j]
+        if targets.code == MULTINOMIAL:
+            own = slice(c * each, (c + 1) * each)
+            joint_slopes(scores[own], int(targets.target[i, 0]), far, out[own])
+            continue
+        for k in range(each):
+            y, v = targets.target[i, k], scores[c * each + k]
+            if targets.code == LOGISTIC:
+                u = logistic_slope(y, v, far)
+            elif targets.code == POISSON:
+                u = poisson_slope(y, v, far)
+            else:
+                low, high, lean = targets.lower[i, k], targets.upper[i, k], 0.0
+                if rule.outside >= 0:
+                    lean = eta[c] * rule.outside
+                    if rule.implicit:
+                        tube[c], far, lean = max(tube[c] - lean, 0.0), reach[c] + eta[c], 0.0
+                u = piecewise_slope(
+                    v - y, low, high, targets.soft_low, targets.soft_high, tube[c], far
+                )
+                if rule.outside >= 0:
+                    tube[c] = max(tube[c] + eta[c] * abs(u) - lean, 0.0)
+            out[c * each + k] = u
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def finish(rule, values, weight, state, i, alive):
-    """Average, and keep within the budget; returns the number of kept samples."""
-    m, new = values.cross.shape[1], values.cross.shape[1] + i
+def move(rule, new, coefs, intercept, eta, shrink, slopes):
+    """Move f and b."""
+    each = slopes.size // eta.size
+    for c in range(eta.size):
+        for j in range(c * each, (c + 1) * each):
+            coef = coefs[j]
+            for a in range(new):
+                coef[a] *= shrink[c]
+            change = -eta[c] * slopes[j]
+            if rule.intercept:
+                intercept[j] += change
+            coef[new] = change * shrink[c] if rule.implicit else change
+
+
+# inlined: to hand over all arrays of an iterate takes longer than many a step
+@njit(cache=True, nogil=True, forceinline=True)
+def finish(rule, values, weight, state, new, alive):
+    """Average, and keep to the budget; returns how many samples are kept."""
     moved = alive == 0
     for j in range(state.coef.shape[0]):
         moved = moved or state.coef[j, new] != 0
     if rule.window > 0:
-        average(rule, weight, state, new)
+        share = judged(rule.window, weight, state.clock[1])
+        for j in range(state.coef.shape[0]):
+            average(share, state.coef[j], state.mean[j], new + 1)
+        average(share, state.intercept, state.mean_intercept, state.intercept.size)
+        average(share, state.tube, state.mean_tube, state.tube.size)
     if not moved:
         return alive
-    state.alive[new] = True
+    state.absent[new] = 0.0
     if alive < rule.budget:
         return alive + 1
     if rule.removal == OLDEST:
-        forget(state, first(state))
+        forget(state, first(state.absent))
     else:
-        measure(rule, values, state, new)
-        other = lowest(state.energy, new)
-        if rule.removal == MERGE:
-            merge(values, state, m, new, other)
-        else:
-            forget(state, other)
+        remove(rule, values, state, new)
     return alive
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
-def average(rule, weight, state, new):
-    """The average of all iterates, or of those within a window."""
-    share = judged(rule, weight, state.clock[1])
-    for j in range(state.coef.shape[0]):
-        coef, mean = state.coef[j], state.mean[j]
-        for a in range(new + 1):
-            mean[a] += share * (coef[a] - mean[a])
-        state.mean_intercept[j] += share * (state.intercept[j] - state.mean_intercept[j])
-    for c in range(state.tube.size):
-        state.mean_tube[c] += share * (state.tube[c] - state.mean_tube[c])
+def average(share, numbers, means, end):
+    """Iterates of all time, or within a window."""
+    for a in range(end):
+        means[a] += share * (numbers[a] - means[a])

@@ -72,8 +72,9 @@ def take_in_newton(
     unit = curvature.time / max(curvature.count, 1) or 1.0
     scale = np.minimum(rule.scale * (time / unit) ** -rule.power, _LONGEST * unit / time) / unit
     free = rule._replace(scale=scale, power=0.0, alpha=0.0, removal=OLDEST, budget=new + len(y) + 1)
-    within, every = F @ F.T, np.concatenate(functions)
-    now = walked(pretend, free, loss, y, weights, F @ every.T, within, within.diagonal())
+    every = np.concatenate(functions)
+    block = F @ np.vstack([every, F]).T
+    now = walked(pretend, free, loss, y, weights, block, block[:, new:].diagonal())
     tables = (now.coef, now.mean)[: len(functions)]
     moved = [table[:, :new] @ every + table[:, new:] @ F for table in tables]
     after = replace(
@@ -95,11 +96,10 @@ def constants(
     learned slowly.
     """
     n, rows = len(y), len(state.intercept)
-    zeros = np.zeros((n, n))
     alone = rule._replace(
         scale=np.full(len(rule.scale), _LONGEST), power=1.0, alpha=0.0, window=np.inf,
         renews=False, outside=-1.0, removal=OLDEST, budget=n,
     )  # fmt: skip
     empty = Expansion.empty(rows // len(rule.scale), float(state.tube[0]), len(rule.scale))
-    now = walked(empty, alone, loss, y, weights, np.zeros((n, 0)), zeros, np.zeros(n))
+    now = walked(empty, alone, loss, y, weights, np.zeros((n, n)), np.zeros(n))
     return now.mean_intercept

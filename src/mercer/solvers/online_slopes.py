@@ -26,54 +26,46 @@ class Targets(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def loss_value(targets, tube, i, scores):
-    """The loss of sample i at these scores, summed over outputs."""
-    if targets.code == MULTINOMIAL:
-        top = scores.max()
-        return top + math.log(np.exp(scores - top).sum()) - scores[int(targets.target[i, 0])]
-    total = 0.0
-    for j in range(scores.size):
-        y, v = targets.target[i, j], scores[j]
-        if targets.code == LOGISTIC:
-            total += max(-y * v, 0.0) + math.log1p(math.exp(-abs(v)))
-        elif targets.code == POISSON:
-            total += math.exp(min(v, 700.0)) - y * v
-        else:  # the largest u d - soft u^2 / 2 with u between the bounds
-            d = v - y
-            excess = math.copysign(max(abs(d) - tube, 0.0), d)
-            soft = targets.soft_low if excess < 0 else targets.soft_high
-            end = targets.lower[i, j] if excess < 0 else targets.upper[i, j]
-            u = end
-            if soft > 0 and abs(excess) < soft * abs(end):
-                u = excess / soft
-            if excess != 0:
-                total += u * excess - soft * u * u / 2
-    return total
+def find_losses(targets, outside, i, scores, tubes, out):
+    """The losses of sample i by all lengths of steps, summed over outputs."""
+    each = scores.size // out.size
+    for c in range(out.size):
+        if targets.code == MULTINOMIAL:
+            own = scores[c * each : (c + 1) * each]
+            top = own.max()
+            out[c] = top + math.log(np.exp(own - top).sum()) - own[int(targets.target[i, 0])]
+            continue
+        total = max(outside, 0.0) * tubes[c]
+        for j in range(each):
+            y, v = targets.target[i, j], scores[c * each + j]
+            if targets.code == LOGISTIC:
+                total += max(-y * v, 0.0) + math.log1p(math.exp(-abs(v)))
+            elif targets.code == POISSON:
+                total += math.exp(min(v, 700.0)) - y * v
+            else:  # the largest u d - soft u^2 / 2 with u between the bounds
+                d = v - y
+                excess = math.copysign(max(abs(d) - tubes[c], 0.0), d)
+                soft = targets.soft_low if excess < 0 else targets.soft_high
+                end = targets.lower[i, j] if excess < 0 else targets.upper[i, j]
+                u = end
+                if soft > 0 and abs(excess) < soft * abs(end):
+                    u = excess / soft
+                if excess != 0:
+                    total += u * excess - soft * u * u / 2
+        out[c] = total
 
 
 @njit(cache=True, nogil=True)
-def piecewise_slope(rule, targets, tubes, c, i, j, v, reach, eta):
-    """Slope of a loss of straight and parabolic pieces; its tube, if there is one, adapts."""
-    low, high = targets.lower[i, j], targets.upper[i, j]
-    tube, d = tubes[c], v - targets.target[i, j]
-    adapts = rule.outside >= 0
-    if adapts and rule.implicit:
-        tube = max(tube - eta * rule.outside, 0.0)
-        reach += eta
+def piecewise_slope(d, low, high, soft_low, soft_high, tube, reach):
+    """Slope of a loss of straight and parabolic pieces, where a step ends; at d if reach is 0."""
     excess = math.copysign(max(abs(d) - tube, 0.0), d)
-    soft = targets.soft_low if excess < 0 else targets.soft_high
-    if rule.implicit:
-        u = min(max(excess / max(soft + reach, _TINY), low), high)
-    elif soft > 0:
-        u = min(max(excess / soft, low), high)
-    else:  # the middle of all slopes where there is a kink
-        left = high if d > tube else (0.0 if d > -tube else low)
-        right = high if d >= tube else (0.0 if d >= -tube else low)
-        u = (left + right) / 2
-    if adapts:
-        lean = 0.0 if rule.implicit else eta * rule.outside
-        tubes[c] = max(tube + eta * abs(u) - lean, 0.0)
-    return u
+    soft = soft_low if excess < 0 else soft_high
+    if soft + reach > 0:
+        return min(max(excess / max(soft + reach, _TINY), low), high)
+    # the middle of all slopes where there is a kink
+    left = high if d > tube else (0.0 if d > -tube else low)
+    right = high if d >= tube else (0.0 if d >= -tube else low)
+    return (left + right) / 2
 
 
 @njit(cache=True, nogil=True)

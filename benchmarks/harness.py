@@ -323,7 +323,7 @@ def _memory_rows(case: Case, size: str, crash: bool) -> list[Row]:
     if case.memory is None:
         return []
     skipped = set(case.crashes) if size == "full" and not crash else set()
-    names = [name for name in case.contest("tiny").calls if name not in skipped]
+    names = [name for name in case.contest(size).calls if name not in skipped]
     if case.memory.cost is None and case.memory.speed is None:
         names = [MERCER]
     found = {name: in_child(case.name, name, size) for name in names}

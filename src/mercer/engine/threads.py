@@ -46,7 +46,7 @@ def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = 
     """
     _keep_what_is_freed()
     items = list(items)
-    workers = min(hands(workers), len(items))
+    workers = min(thread_count(workers), len(items))
     if workers <= 1:
         with one_blas_thread():
             for item in items:
@@ -159,8 +159,8 @@ class _Pool:
 _pool = _Pool()
 
 
-def hands(workers: int | None = None) -> int:
-    """How many threads share jobs that are handed out here, if so many are asked for."""
+def thread_count(workers: int | None = None) -> int:
+    """The number of threads for work that this thread starts, if so many are asked for."""
     return 1 if on_pool() else workers or most_workers() or cores()
 
 

@@ -123,7 +123,7 @@ def test_the_first_minor_that_is_not_positive_is_named(shared, rng, monkeypatch,
 
 
 def test_factors_in_several_threads(shared, rng, monkeypatch):
-    """They share tables that are kept, and one of them has the crew."""
+    """They share schedules, and one of them has the team."""
     monkeypatch.setattr(cholesky, "_SHARED", 10)
     monkeypatch.setattr(cholesky, "_PANELS", ((np.inf, 8, 24, 16, 8),))
     A, wrong = positive(150, rng), []

@@ -198,11 +198,20 @@ def _listen() -> None:
 
 def _before_fork() -> None:
     """Wait for other threads that compile: a child would wait for their locks for ever."""
+    while True:
+        compiler = _compiler_lock()
+        for lock in (compiler, _lock):  # in the order in which those who compile take them
+            if lock is not None:
+                lock.acquire()
+                _held.append(lock)
+        if compiler is _compiler_lock():
+            return
+        _after_fork()  # another thread has imported numba meanwhile
+
+
+def _compiler_lock() -> Any:
     module = sys.modules.get("numba.core.compiler_lock")
-    for lock in (getattr(module, "global_compiler_lock", None), _lock):  # in numba's own order
-        if lock is not None:
-            lock.acquire()
-            _held.append(lock)
+    return getattr(module, "global_compiler_lock", None)
 
 
 def _after_fork() -> None:

@@ -284,6 +284,7 @@ def blocks(start: int, stop: int, size: int) -> tuple[np.ndarray, np.ndarray]:
 def make_calls(table: np.ndarray) -> None:
     """Make the calls of a table, in this thread."""
     for routine, *args in table.tolist():
+        go_on()
         _function(routine)(*args)
 
 
@@ -297,7 +298,10 @@ def _compiled_pays(work: float) -> bool:
 def _execute_in_python(
     table: np.ndarray, starts: np.ndarray, first: int, last: int, workers: int
 ) -> None:
-    """The tasks of a phase, on the pool."""
+    """The tasks of a phase, on the pool if more than one thread is to execute them."""
+    if workers == 1:
+        make_calls(table[starts[first] : starts[last]])
+        return
     run(
         lambda task: make_calls(table[starts[task] : starts[task + 1]]), range(first, last), workers
     )

@@ -187,3 +187,17 @@ def test_a_matrix_that_must_not_be_written_is_copied(rng):
     A.flags.writeable = False
     np.testing.assert_allclose(CholeskyFactor(A).logdet(), np.linalg.slogdet(A)[1])
     assert np.array_equal(A, before)
+
+
+def test_offsets_in_matrices_of_more_entries_than_32_bits_count():
+    n = 70_000
+    made = [
+        factorisation(n, np.dtype(float), 8192, 16_384, 8192, 8192).schedule,
+        substitution(n, np.dtype(float), 1, 8192, 8192, True),
+        inversion(n, np.dtype(float), 8192, 8192, 0.3),
+    ]
+    for schedule in made:
+        rows, bases = schedule._whole[:2]
+        entries = rows[bases == 2] // 8  # of A
+        assert entries.min() >= 0
+        assert n * n - 8192 * n < entries.max() <= n * (n + 1)  # blocks without rows are at the end

@@ -1,9 +1,11 @@
 """Schedules of BLAS and LAPACK calls against NumPy; the same bits for any number of threads."""
 
+import copy
 import ctypes
 import functools
 import gc
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -227,6 +229,14 @@ def test_integers_live_as_long_as_their_schedule(way, rng):
     schedule.execute(A, B, C, workers=2)
     np.testing.assert_allclose(C, A @ B)
     del others
+
+
+def test_copies_hold_the_same_addresses():
+    """Those of integers that were freed with the original would be read."""
+    schedule = tiles(60, 7, np.float64)
+    assert copy.deepcopy({"schedule": schedule})["schedule"] is schedule
+    with pytest.raises(TypeError, match="holds addresses"):
+        pickle.dumps(schedule)
 
 
 def test_several_callers_at_once(rng, monkeypatch):

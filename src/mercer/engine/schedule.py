@@ -240,6 +240,12 @@ class Schedule:
         places = [0, info.ctypes.data, *(array.ctypes.data for array in arrays)]
         return rows + np.array(places, np.int64)[bases]
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Schedule:
+        return self  # the table holds addresses of its own integers, and no longer changes
+
+    def __reduce__(self) -> Any:
+        raise TypeError("a schedule holds addresses, which other processes cannot use.")
+
     def _in_batches(self, workers: int) -> list[tuple[np.ndarray, np.ndarray]]:
         """Phases that compiled code executes between two checks for Ctrl-C.
 

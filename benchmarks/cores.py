@@ -69,10 +69,10 @@ def task(name: str) -> Callable[[], Any]:
 
 def measure(name: str) -> dict[str, float]:
     """Seconds of the best call in this process, and the share of CPU time inside of jobs."""
-    from mercer.engine import calls, crew, threads
+    from mercer.engine import schedule, team, threads
 
     inside, depth, run = 0.0, 0, threads.run
-    share_out, perform = crew.Crew.share, calls.Score.perform
+    run_phase, execute = team.Team.run, schedule.Schedule.execute
 
     def counted(jobs: Callable[..., Any], *args: Any, **options: Any) -> Any:
         nonlocal inside, depth
@@ -86,9 +86,9 @@ def measure(name: str) -> dict[str, float]:
     def watched(job: Callable[[Any], None], items: Any, workers: int | None = None) -> None:
         counted(run, job, items, workers)
 
-    crew.Crew.share = lambda *args: counted(share_out, *args)  # type: ignore[method-assign]
-    calls.Score.perform = (  # type: ignore[method-assign]
-        lambda *args, **options: counted(perform, *args, **options)
+    team.Team.run = lambda *args: counted(run_phase, *args)  # type: ignore[method-assign]
+    schedule.Schedule.execute = (  # type: ignore[method-assign]
+        lambda *args, **options: counted(execute, *args, **options)
     )
     for module in [module for key, module in sys.modules.items() if key.startswith("mercer")]:
         if getattr(module, "run", None) is run:

@@ -2,15 +2,18 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from pathlib import Path
 
 import numba
 import numpy as np
 import pytest
 from numba.core import caching
+from numba.core.compiler_lock import global_compiler_lock
 
 import mercer
 from mercer import _compiled
@@ -163,3 +166,26 @@ def test_a_read_only_installation_without_a_home():
         path.chmod(0o755)
     shutil.rmtree(folder)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
+@pytest.mark.parametrize("lock", [_compiled._lock, global_compiler_lock])
+def test_a_child_that_is_forked_while_another_thread_compiles(lock):
+    """It has no such thread, which would have to release the lock."""
+    holds, forks = threading.Event(), threading.Event()
+
+    def compiles():
+        with lock:
+            holds.set()
+            forks.wait(0.5)
+
+    other = threading.Thread(target=compiles)
+    other.start()
+    assert holds.wait(20)
+    child = os.fork()
+    if not child:
+        signal.alarm(20)
+        os._exit(0 if njit(nogil=True)(square)(3.0) == 9.0 else 1)
+    forks.set()
+    other.join()
+    assert os.waitpid(child, 0)[1] == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Callable
 from functools import update_wrapper
@@ -12,6 +14,7 @@ from .progress import note
 _PATIENCE = 1.0  # seconds of compiling after which it is said what takes so long
 _lock = threading.RLock()
 _prepared: list[Loop] = []
+_held: list[Any] = []  # locks, during a fork
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Loop]:
@@ -191,3 +194,32 @@ def _listen() -> None:
 
     _ear = Ear()
     event.register("numba:compile", _ear)
+
+
+def _before_fork() -> None:
+    """Wait for other threads that compile: a child would wait for their locks for ever."""
+    while True:
+        compiler = _compiler_lock()
+        for lock in (compiler, _lock):  # in the order in which those who compile take them
+            if lock is not None:
+                lock.acquire()
+                _held.append(lock)
+        if compiler is _compiler_lock():
+            return
+        _after_fork()  # another thread has imported numba meanwhile
+
+
+def _compiler_lock() -> Any:
+    module = sys.modules.get("numba.core.compiler_lock")
+    return getattr(module, "global_compiler_lock", None)
+
+
+def _after_fork() -> None:
+    while _held:
+        _held.pop().release()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork
+    )

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mercer.engine.calls import At, Score
 from mercer.engine.products import add_product, product_calls
+from mercer.engine.schedule import At, Schedule
 
 
 @pytest.mark.parametrize("transposed", [False, True])
@@ -32,11 +32,30 @@ def test_of_nothing(shape):
 @pytest.mark.parametrize("columns", [1, 5])
 def test_the_same_bits_in_a_table(rng, columns):
     A, B = rng.standard_normal((4, 20, 30)), rng.standard_normal((30, columns))
-    one, score, at = np.ones((4, 20, columns)), Score(np.float64), np.arange(4)
+    one, schedule, at = np.ones((4, 20, columns)), Schedule(np.float64), np.arange(4)
     two = one.copy()
     for out, block in zip(one, A, strict=True):
         add_product(out, block, B)
     shape = np.full(4, 20), np.full(4, 30), columns
-    score.phase(product_calls(score, shape, At(0, 20 * columns * at), At(1, 600 * at), At(2)))
-    score.perform(two, A, B)
+    schedule.add_phase(
+        product_calls(schedule, shape, At(0, 20 * columns * at), At(1, 600 * at), At(2))
+    )
+    schedule.execute(two, A, B)
     assert np.array_equal(one, two)
+
+
+@pytest.mark.parametrize(
+    ("out", "A", "B"), [((4, 2), (4, 3), (2, 2)), ((3, 2), (4, 3), (3, 2)), ((4,), (4, 3), (3,))]
+)
+def test_shapes_that_do_not_fit(out, A, B):
+    with pytest.raises(ValueError, match="do not fit a product"):
+        add_product(np.zeros(out), np.ones(A), np.ones(B))
+
+
+def test_arrays_that_cannot_be_read_in_place():
+    A, B = np.ones((4, 4)), np.ones((4, 3))
+    for arrays in ((A.T[:, :3], B[:3]), (A, np.ones((4, 6))[:, ::2])):
+        with pytest.raises(ValueError, match="C-contiguous"):
+            add_product(np.zeros((4, 3)), *arrays)
+    with pytest.raises(TypeError, match="float64 cannot use"):
+        add_product(np.zeros((4, 3)), A.astype(np.float32), B)

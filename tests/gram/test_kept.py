@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.engine import calls
+from mercer.engine import schedule as module
 from mercer.gram.kept import kept_product
 from mercer.gram.tiles import GROUPS, symmetric_product
 
@@ -12,8 +12,8 @@ from mercer.gram.tiles import GROUPS, symmetric_product
 @pytest.mark.parametrize(("n", "size"), [(1, 1), (5, 9), (60, 20), (131, 17), (200, 32)])
 @pytest.mark.parametrize("compiled", [False, True])
 def test_the_same_bits(rng, monkeypatch, n, size, columns, compiled):
-    monkeypatch.setattr(calls, "_pays", lambda work: compiled)
-    monkeypatch.setattr(calls, "_WORTH", 1.0)
+    monkeypatch.setattr(module, "_compiled_pays", lambda work: compiled)
+    monkeypatch.setattr(module, "_PER_THREAD", 1.0)
     K, V = rng.standard_normal((n, n)), rng.standard_normal((n, columns))
     K += K.T
     expected = symmetric_product(lambda r, c: K[r, c].copy(), np.diag(K), V, size=size, workers=1)
@@ -25,8 +25,8 @@ def test_the_same_bits(rng, monkeypatch, n, size, columns, compiled):
     for (i, j), number in numbers.items():
         tile = K[i : i + size, j : j + size]
         memory[number, : tile.size] = tile.ravel()
-    score = kept_product(n, size, columns, numbers)
+    schedule = kept_product(n, size, columns, numbers)
     for workers in (1, 2, 7, 16):
         sums = np.zeros((min(GROUPS, len(pairs)), n, columns))
-        score.perform(memory, V, sums, workers=workers)
+        schedule.execute(memory, V, sums, workers=workers)
         assert np.array_equal(sums[0], expected)

@@ -2,13 +2,31 @@ import numpy as np
 import pytest
 from sklearn.metrics.pairwise import rbf_kernel
 
-from mercer import Gaussian, Linear, Matern
+from mercer import Custom, Gaussian, Linear, Matern, Plan
 from mercer.gram import tiles
 
 
 @pytest.fixture
 def X(rng):
     return rng.standard_normal((301, 4))
+
+
+def test_blocks_of_different_precision(rng):
+    """A user's function may choose it by the size of a block."""
+
+    def inner(A, B):
+        return (A @ B.T).astype(np.float32 if len(A) > 1 else np.float64)
+
+    X, V = rng.standard_normal((300, 3)), rng.standard_normal((300, 2))
+    K = Custom(inner, batch=True).gram(X, Plan(storage="tiled"))
+    np.testing.assert_allclose(K @ V, X @ (X.T @ V), atol=1e-3)
+
+
+def test_vectors_in_any_order_of_memory(rng):
+    K, V = rng.standard_normal((60, 60)), rng.standard_normal((3, 60)).T
+    K += K.T
+    found = tiles.symmetric_product(lambda r, c: K[r, c].copy(), np.diag(K), V, size=20)
+    np.testing.assert_allclose(found, K @ V)
 
 
 @pytest.mark.parametrize("tile", [7, 64, 1000])

@@ -56,7 +56,7 @@ def test_changes_of_the_gradient(rng, monkeypatch, kind, workers, part):
             work.add(others, variables[:0], weights[:0], 0, 0, slots[:0])
             np.testing.assert_array_equal(others, g)
     finally:
-        work.crew.dismiss()
+        work.team.dismiss()
 
 
 def test_values_that_are_not_kept_are_not_written(rng):
@@ -97,20 +97,20 @@ def test_threads_leave_when_a_fit_is_interrupted(monkeypatch, problem):
     monkeypatch.setattr(smo_state, "_DIRECT", 500)
     monkeypatch.setattr(smo_shared, "_EACH", 5000)
     dismissed, rounds = [], []
-    crew = smo_shared.Crew
+    team = smo_shared.Team
 
-    class Watched(crew):
-        def share(self, *args):
+    class Watched(team):
+        def run(self, *args):
             rounds.append(1)
             if len(rounds) > 8:
                 raise KeyboardInterrupt
-            super().share(*args)
+            super().run(*args)
 
         def dismiss(self):
-            dismissed.append(self._begun)
+            dismissed.append(self._started)
             super().dismiss()
 
-    monkeypatch.setattr(smo_shared, "Crew", Watched)
+    monkeypatch.setattr(smo_shared, "Team", Watched)
     with pytest.raises(KeyboardInterrupt):
         SVC(plan=Plan(workers=3)).fit(X, y > 0.5)
     assert dismissed[-1] == 2

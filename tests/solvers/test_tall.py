@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mercer.engine import calls
+from mercer.engine import schedule as module
 from mercer.engine.limits import within
 from mercer.solvers.tall import beyond, tall_inner, tall_product
 
@@ -14,7 +14,16 @@ STORED = {
     "some columns of more": lambda A: np.asfortranarray(np.c_[A, A])[:, : A.shape[1]],
     "columns of rows": lambda A: np.c_[A, A][:, : A.shape[1]],
     "float32": lambda A: A.astype(np.float32),
+    "numbers of records": lambda A: packed(A),
+    "backwards": lambda A: A[::-1].copy()[::-1],
 }
+
+
+def packed(A):
+    """Numbers 12 bytes apart."""
+    records = np.zeros(A.shape, [("value", "f8"), ("other", "f4")])
+    records["value"] = A
+    return records["value"]
 
 
 @pytest.mark.parametrize("one", STORED)
@@ -63,10 +72,17 @@ def test_the_same_bits_on_any_number_of_threads(rng, monkeypatch, compiled):
     W, C = rng.standard_normal((5003, 4)), rng.standard_normal((9, 3))
     found = []
     for workers in (1, 2, 16):
-        monkeypatch.setattr(calls, "_pays", lambda work: compiled)
-        monkeypatch.setattr(calls, "_WORTH", 1.0)
+        monkeypatch.setattr(module, "_compiled_pays", lambda work: compiled)
+        monkeypatch.setattr(module, "_PER_THREAD", 1.0)
         with within(workers, np.inf):
             parts = tall_inner(B, W), tall_inner(B, B), tall_product(B, C), *beyond(B, W.copy())
         found.append(np.concatenate([part.ravel() for part in parts]))
     assert np.array_equal(found[0], found[1])
     assert np.array_equal(found[0], found[2])
+
+
+@pytest.mark.parametrize(("n", "m", "k"), [(0, 2, 3), (5, 0, 2), (5, 2, 0), (900, 0, 2)])
+def test_of_nothing(n, m, k):
+    B, W, C = np.ones((n, m)), np.ones((n, k)), np.ones((m, k))
+    np.testing.assert_array_equal(tall_inner(B, W), B.T @ W)
+    np.testing.assert_array_equal(tall_product(B, C), B @ C)

@@ -64,7 +64,7 @@ def test_block_follows_its_members(rng, monkeypatch, computed, shared):
         sizes.append(working.size)
         working.grow()
     if work is not None:
-        work.crew.dismiss()
+        work.team.dismiss()
     assert sizes == [4, 8, 11, 14, 17, 20, 20, 20]  # half of the rows there is room for
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._compiled import folders
-from ..engine import calls
+from ..engine import schedule
 from ..progress import progress
 
 _STRINGS = ["ACGTACGTAC", "TTGACGTACA", "ACGGGTACCA", "TACGTACGTT"]
@@ -116,7 +116,7 @@ def _jobs() -> list[tuple[str, Callable[[], Any]]]:
         m.MarginalizedGraph(), m.MultiscaleLaplacian(1), m.NestedGraph(),
     ):  # fmt: skip
         both(kernel, graphs)
-    job(calls.load)
+    job(schedule.load)
     job(m.two_sample_test, X[:30], X[30:])
     job(m.two_sample_test, large[:1500], large[1500:])
     job(m.two_sample_test, large, large, m.Laplacian())

@@ -1,4 +1,4 @@
-"""Products of blocks of float64 that are added to others, as calls of BLAS."""
+"""Products of blocks of float64 that are added to others: alone, or as part of a schedule."""
 
 from __future__ import annotations
 
@@ -7,20 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from .calls import At, Calls, Score, perform
+from .schedule import At, Calls, Schedule, make_calls
 
 _DOUBLE = np.dtype(np.float64)
+_NO_INFO = np.zeros(0, np.int64)
 
 
 def product_calls(
-    score: Score, shape: tuple[Any, Any, int], out: At, A: At, B: At, *, transposed: bool = False
+    schedule: Schedule,
+    shape: tuple[Any, Any, int],
+    out: At,
+    A: At,
+    B: At,
+    *,
+    transposed: bool = False,
 ) -> Calls:
-    """out += A B, or A' B, for blocks stored row after row.
+    """Calls for out += A B, or A' B, of blocks stored row after row.
 
     Parameters
     ----------
-    score : Score
-        What the calls are for.
+    schedule : Schedule
+        Of float64, to which the calls will be added.
     shape : tuple
         Rows and columns of each A, and columns of B.
     out, A, B : At
@@ -30,16 +37,19 @@ def product_calls(
     """
     rows, inner, columns = shape
     if columns == 1:
-        return score.calls("gemv", "NT"[not transposed], inner, rows, 1, A, inner, B, 1, 1, out, 1)
+        letter = "NT"[not transposed]
+        return schedule.calls("gemv", letter, inner, rows, 1, A, inner, B, 1, 1, out, 1)
     width, depth = (inner, rows) if transposed else (rows, inner)
-    return score.calls(
+    return schedule.calls(
         "gemm", "N", "NT"[transposed], columns, width, depth, 1, B, columns, A, inner, 1, out,
         columns,
     )  # fmt: skip
 
 
 def add_product(out: np.ndarray, A: np.ndarray, B: np.ndarray, *, transposed: bool = False) -> None:
-    """out += A B, or A' B, of contiguous arrays, with the numbers of :func:`product_calls`.
+    """out += A B, or A' B, with the calls of :func:`product_calls`.
+
+    Other threads run meanwhile, and no array of the size of ``out`` is made.
 
     Examples
     --------
@@ -50,16 +60,19 @@ def add_product(out: np.ndarray, A: np.ndarray, B: np.ndarray, *, transposed: bo
     >>> out
     array([[14., 17.]])
     """
+    width, depth = A.shape[::-1] if transposed else A.shape
+    if out.shape != (width, *B.shape[1:]) or len(B) != depth or B.ndim != 2:
+        raise ValueError(f"shapes {A.shape}, {B.shape} and {out.shape} do not fit a product.")
+    if not all(array.flags.c_contiguous for array in (out, A, B)):
+        raise ValueError("arrays of add_product must be C-contiguous.")
     if out.size and A.size:
-        perform(_score(*A.shape, B.shape[1], transposed).words(_NOTHING, out, A, B))
-
-
-_NOTHING = np.zeros(0, np.int32)
+        make_calls(_schedule(*A.shape, B.shape[1], transposed).bound(_NO_INFO, out, A, B))
 
 
 @lru_cache(64)
-def _score(rows: int, inner: int, columns: int, transposed: bool) -> Score:
-    score = Score(_DOUBLE)
+def _schedule(rows: int, inner: int, columns: int, transposed: bool) -> Schedule:
+    schedule = Schedule(_DOUBLE)
     shape = rows, inner, columns
-    score.phase(product_calls(score, shape, At(0), At(1), At(2), transposed=transposed))
-    return score
+    product = product_calls(schedule, shape, At(0), At(1), At(2), transposed=transposed)
+    schedule.add_phase(product)
+    return schedule

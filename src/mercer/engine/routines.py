@@ -1,7 +1,7 @@
-"""Routines of LAPACK that leave the interpreter to others while they work.
+"""BLAS and LAPACK routines that release the interpreter lock while they run.
 
-SciPy's own functions keep it to themselves, so that no other thread runs, and nobody hears of
-Ctrl-C. It also hands out the routines themselves, which are called here on arrays in place.
+SciPy's own functions hold it, so that no other thread can run and Ctrl-C is not noticed. It also
+exports the routines themselves, which are called here on arrays in place.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _ONE = {name: np.ones(1, name) for name in _LETTERS}
 def call(name: str, *args: Any) -> int:
     """Call a routine by its name without the letter of its precision, that of the arrays.
 
-    Arrays are given by their place in memory, letters and whole numbers by value. The last
-    argument of all routines, ``info``, is the result; invalid arguments are an error.
+    Arrays are passed by address, letters and integers by value. The last argument of all routines,
+    ``info``, is the result; invalid arguments are an error.
 
     Examples
     --------
@@ -35,7 +35,7 @@ def call(name: str, *args: Any) -> int:
            [1., 2.]])
     """
     kind = next(a.dtype.name for a in args if isinstance(a, np.ndarray) and a.dtype.kind == "f")
-    info = ctypes.c_int(0)
+    info = _integer(0)
     places = [_place(arg) for arg in args]
     _routine(_LETTERS[kind] + name)(*places, ctypes.byref(info))
     if info.value < 0:
@@ -63,8 +63,9 @@ def eigh(
         w = np.empty(n)
         _with_workspace("syevd", ("V", "L", n, A, n, w), whole=True)
         return w, A
-    w, Z, support = np.empty(n), np.empty((n, largest), order="F"), np.empty(2 * n, np.int32)
-    zero, found = np.zeros(1), np.zeros(1, np.int32)  # bounds that are not used; how many
+    kind = integer_type()
+    w, Z, support = np.empty(n), np.empty((n, largest), order="F"), np.empty(2 * n, kind)
+    zero, found = np.zeros(1), np.zeros(1, kind)  # bounds that are not used; how many
     order = ("V", "I", "L", n, A, n, zero, zero, n - largest + 1, n, zero)
     _with_workspace("syevr", (*order, found, w, Z, n, support), whole=True)
     return w[:largest], Z
@@ -80,7 +81,7 @@ def qr_with_pivots(A: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         return np.eye(m), np.zeros((m, n)), np.arange(n)
     Q = np.zeros((m, max(m, n)), order="F")
     Q[:, :n] = A
-    pivots, tau = np.zeros(n, np.int32), np.zeros(min(m, n))
+    pivots, tau = np.zeros(n, integer_type()), np.zeros(min(m, n))
     _with_workspace("geqp3", (m, n, Q, m, pivots, tau))
     R = np.triu(Q[:, :n])
     _with_workspace("orgqr", (m, m, len(tau), Q, m, tau))
@@ -94,7 +95,7 @@ def cholesky_with_pivots(A: np.ndarray, tol: float) -> tuple[np.ndarray, np.ndar
     state. A is overwritten if it is stored by columns.
     """
     A, n = np.asfortranarray(A), len(A)
-    pivots, rank = np.zeros(n, np.int32), np.zeros(1, np.int32)
+    pivots, rank = np.zeros(n, integer_type()), np.zeros(1, integer_type())
     call("pstrf", "L", n, A, n, pivots, rank, np.array([tol], A.dtype), np.empty(2 * n, A.dtype))
     return A, pivots - 1, int(rank[0])
 
@@ -120,7 +121,7 @@ def add_gram(C: np.ndarray, P: np.ndarray) -> None:
 
 
 def _stride(A: np.ndarray) -> int:
-    """From one row to the next, in numbers, which BLAS wants to be so many at least."""
+    """The leading dimension: entries from one row to the next, at least one row."""
     return max(A.strides[0] // A.itemsize, A.shape[1])
 
 
@@ -171,8 +172,8 @@ def _solved(
 
 
 def _with_workspace(name: str, args: tuple[Any, ...], *, whole: bool = False) -> None:
-    """Call a routine with as much workspace as it asks for, of floats, and of whole numbers."""
-    sizes = [np.empty(1, kind) for kind in ("f8", "i4")[: 1 + whole]]
+    """Call a routine with as much workspace as it asks for, of floats, and of integers."""
+    sizes = [np.empty(1, kind) for kind in (np.dtype("f8"), integer_type())[: 1 + whole]]
     call(name, *args, *(part for size in sizes for part in (size, -1)))
     spaces = [np.empty(int(size[0]), size.dtype) for size in sizes]
     if call(name, *args, *(part for space in spaces for part in (space, len(space)))):
@@ -182,7 +183,19 @@ def _with_workspace(name: str, args: tuple[Any, ...], *, whole: bool = False) ->
 def _place(arg: Any) -> Any:
     if isinstance(arg, np.ndarray):
         return ctypes.c_void_p(arg.ctypes.data)
-    return ctypes.byref(ctypes.c_char(arg.encode()) if isinstance(arg, str) else ctypes.c_int(arg))
+    return ctypes.byref(ctypes.c_char(arg.encode()) if isinstance(arg, str) else _integer(arg))
+
+
+def _integer(value: int) -> Any:
+    return (ctypes.c_int64 if integer_type().itemsize == 8 else ctypes.c_int32)(value)
+
+
+@cache
+def integer_type() -> np.dtype:
+    """The integers of the routines: of 32 bits, or of 64 if SciPy was built so (from 1.18 on)."""
+    version = [ctypes.c_int64(-1) for _ in range(3)]  # of LAPACK: small numbers
+    _routine("ilaver")(*map(ctypes.byref, version))
+    return np.dtype(np.int64 if 0 <= version[0].value < 2**31 else np.int32)
 
 
 @cache
@@ -197,6 +210,6 @@ def _routine(name: str, library: str = "lapack") -> Any:
 
 @cache
 def address(dtype: np.dtype, name: str, library: str) -> int:
-    """Where a routine is, by its name without the letter of its precision."""
+    """The address of a routine, by its name without the letter of its precision."""
     routine = _routine(_LETTERS[dtype.name] + name, library)
     return ctypes.cast(routine, ctypes.c_void_p).value or 0

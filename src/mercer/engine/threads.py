@@ -1,8 +1,8 @@
-"""Jobs on all cores: one pool for the whole library, and BLAS held to one thread meanwhile.
+"""Jobs on all cores: one thread pool for the library, and BLAS limited to one thread meanwhile.
 
-Two layers of threads fight for the same cores, so BLAS keeps to one thread while jobs run. That
-is a setting of the whole process, and several threads may fit models at once: whoever comes
-first holds BLAS, and whoever leaves last gives it back.
+Two layers of threads would compete for the same cores, so BLAS has one thread while jobs run. That
+is a setting of the whole process, and several threads may fit models at once: the first to need the
+limit sets it, and the last one lifts it.
 """
 
 from __future__ import annotations
@@ -33,20 +33,20 @@ _here = threading.local()
 
 
 class CalledOff(BaseException):
-    """Ends a job whose result nobody waits for any more; it never leaves :func:`run`."""
+    """Ends a job whose result is no longer needed; it never leaves :func:`run`."""
 
 
 def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = None) -> None:
-    """Call ``job`` on every item, here and on the pool, with BLAS held to one thread.
+    """Call ``job`` on every item, in this thread and on the pool, with BLAS limited to one thread.
 
-    This thread does its share: it is awake already, on a core of its own. A job that itself calls
-    ``run`` goes on in its own thread: waiting for the pool from inside would never end. After an
-    exception in any thread, or Ctrl-C in this one, no job begins, and the call returns when those
-    that have begun are done: long ones call :func:`go_on` now and then.
+    This thread takes part, as it is running already. A job that itself calls ``run`` executes those
+    jobs in its own thread: to wait for the pool from inside would be a deadlock. After an exception
+    in any thread, or Ctrl-C in this one, no job begins, and the call returns when those that have
+    begun are done; long ones call :func:`go_on` regularly.
     """
     _keep_what_is_freed()
     items = list(items)
-    workers = min(hands(workers), len(items))
+    workers = min(thread_count(workers), len(items))
     if workers <= 1:
         with one_blas_thread():
             for item in items:
@@ -159,8 +159,8 @@ class _Pool:
 _pool = _Pool()
 
 
-def hands(workers: int | None = None) -> int:
-    """How many threads share jobs that are handed out here, if so many are asked for."""
+def thread_count(workers: int | None = None) -> int:
+    """The number of threads for work that this thread starts, if so many are asked for."""
     return 1 if on_pool() else workers or most_workers() or cores()
 
 
@@ -177,67 +177,68 @@ def go_on() -> None:
 
 def one_blas_thread() -> Any:
     """A context in which BLAS and LAPACK use one thread; jobs of the pool are in one already."""
-    return nullcontext() if on_pool() else _Wish(_hold.held)
+    return nullcontext() if on_pool() else _Request(_hold.held)
 
 
 def quiet_blas() -> Any:
-    """A context in which BLAS uses one thread unless it is asked for more (:func:`blas_for`).
+    """A context in which BLAS has one thread, except where :func:`blas_for` allows all of them.
 
-    A scalar product of 10,000 numbers is enough to wake all its threads, and they look out for more
-    for a tenth of a second, on the cores that our own threads need.
+    A scalar product of 10,000 numbers is enough to wake all its threads, and they spin for a tenth
+    of a second, on the cores that our own threads need.
     """
-    return nullcontext() if on_pool() else _Wish(_hold.quiet)
+    return nullcontext() if on_pool() else _Request(_hold.quiet)
 
 
 def few_threads(rows: int) -> Any:
     """A context for many products of small matrices: BLAS on one thread up to 2000 rows."""
-    return one_blas_thread() if rows <= 2000 else _Wish(_hold.free)
+    return one_blas_thread() if rows <= 2000 else _Request(_hold.free)
 
 
 def blas_for(rows: int) -> Any:
     """A context for LAPACK on matrices of so many rows, with threads of its own where they pay.
 
-    Where BLAS is held already, it stays so to the end of this context, whoever leaves before.
+    If BLAS is limited to one thread already, it stays so to the end of this context.
     """
     free = _SMALL < rows <= _LARGE and not _hold.held
-    return _Wish(_hold.free) if free else one_blas_thread()
+    return _Request(_hold.free) if free else one_blas_thread()
 
 
 class _Hold:
-    """BLAS at one thread as long as anybody wants it so.
+    """The number of threads of BLAS, from all requests that are active.
 
-    Ctrl-C may come in the midst of any function: each can be called again to finish its work. It
-    may also come just before somebody leaves, who is then missed by the next.
+    Ctrl-C may interrupt any method, which can then be called again to finish its work. It may also
+    prevent a context from being left; its request is dropped with the next change, as requests are
+    held by weak references.
 
     Attributes
     ----------
     held, free, quiet : dict
-        Who wants one thread; who all of them, unless others want one; who one, unless others do
-        not.
+        Requests for one thread; for all threads, unless there is one of the first kind; and for
+        one thread, unless there is one of the second.
     """
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
-        self.held: _Wishes = {}
-        self.free: _Wishes = {}
-        self.quiet: _Wishes = {}
+        self.held: _Requests = {}
+        self.free: _Requests = {}
+        self.quiet: _Requests = {}
         self.before: list[tuple[Any, int]] | None = None  # libraries, with their threads
 
-    def enter(self, wishes: _Wishes, wish: _Wish) -> None:
+    def enter(self, requests: _Requests, request: _Request) -> None:
         with self.lock:
-            wishes[id(wish)] = weakref.ref(wish)
+            requests[id(request)] = weakref.ref(request)
             self.settle()
 
-    def leave(self, wishes: _Wishes, wish: _Wish) -> None:
+    def leave(self, requests: _Requests, request: _Request) -> None:
         with self.lock:
-            wishes.pop(id(wish), None)
+            requests.pop(id(request), None)
             self.settle()
 
     def settle(self) -> None:
-        """Do what is wanted now."""
-        for wishes in (self.held, self.free, self.quiet):
-            for gone in [key for key, wish in wishes.items() if wish() is None]:
-                wishes.pop(gone)
+        """Set the number of threads that the requests amount to."""
+        for requests in (self.held, self.free, self.quiet):
+            for gone in [key for key, request in requests.items() if request() is None]:
+                requests.pop(gone)
         one = bool(self.held or (self.quiet and not self.free))
         if one and self.before is None:
             libraries = _blas().lib_controllers
@@ -252,28 +253,28 @@ class _Hold:
             self.before = None
 
 
-class _Wish:
-    """A context in which somebody has a wish about BLAS."""
+class _Request:
+    """A context during which a request is active."""
 
-    def __init__(self, wishes: _Wishes) -> None:
-        self.wishes = wishes
+    def __init__(self, requests: _Requests) -> None:
+        self.requests = requests
 
     def __enter__(self) -> None:
         try:
-            _hold.enter(self.wishes, self)
+            _hold.enter(self.requests, self)
         except BaseException:
-            _hold.leave(self.wishes, self)
+            _hold.leave(self.requests, self)
             raise
 
     def __exit__(self, *error: object) -> None:
         try:
-            _hold.leave(self.wishes, self)
+            _hold.leave(self.requests, self)
         except BaseException:
-            _hold.leave(self.wishes, self)
+            _hold.leave(self.requests, self)
             raise
 
 
-_Wishes = dict[int, weakref.ref[_Wish]]
+_Requests = dict[int, weakref.ref[_Request]]
 _hold = _Hold()
 
 
@@ -371,8 +372,8 @@ def _after_fork() -> None:
     cores.cache_clear()
     _here.call = None
     _hold.lock = threading.RLock()
-    for wishes in (_hold.held, _hold.free, _hold.quiet):
-        wishes.clear()  # the next to leave gives BLAS back
+    for requests in (_hold.held, _hold.free, _hold.quiet):
+        requests.clear()  # the next change restores the threads of BLAS
 
 
 if hasattr(os, "register_at_fork"):

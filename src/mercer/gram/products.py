@@ -10,8 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from ..data import Data, Rows
-from ..engine.calls import Score
 from ..engine.memory import memory_words
+from ..engine.schedule import Schedule
 from ..kernels.base import Kernel, Tile
 from ..kernels.evaluator import Evaluator, exponents
 from ..kernels.formula import INNER, Atom, Formula
@@ -55,7 +55,7 @@ class ProductGram(Gram):
         self.limit, self.workers, self.kernel = inner.limit, inner.workers, inner.kernel
         self.room = max(float(room), 0.0)
         self._kept: dict[tuple[int, int], np.ndarray] = {}
-        self._scores: dict[int, Score] = {}
+        self._schedules: dict[int, Schedule] = {}
 
     @cached_property
     def _compute(self) -> Tile:
@@ -110,12 +110,12 @@ class ProductGram(Gram):
             tile = partial(self._tile, self._memory)
             exact, workers = self._diagonal, self.workers
             return symmetric_product(tile, exact, scaled, size=size, workers=workers) * unit
-        score = self._scores.get(V.shape[1])
-        if score is None:
-            score = kept_product(len(V), size, V.shape[1], self._chosen)
-            self._scores[V.shape[1]] = score
+        schedule = self._schedules.get(V.shape[1])
+        if schedule is None:
+            schedule = kept_product(len(V), size, V.shape[1], self._chosen)
+            self._schedules[V.shape[1]] = schedule
         sums = np.zeros((min(GROUPS, len(self._kept)), *V.shape))
-        score.perform(self._memory, scaled, sums, workers=self.workers)
+        schedule.execute(self._memory, scaled, sums, workers=self.workers)
         return sums[0] * unit
 
     @property

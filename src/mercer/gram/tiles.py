@@ -265,15 +265,15 @@ def symmetric_product(
     size : int
         The rows of a tile.
     """
-    strips, double = slices(len(V), size), V.dtype == np.float64
+    V, strips, double = np.ascontiguousarray(V), slices(len(V), size), V.dtype == np.float64
 
     def add(rows: slice, cols: slice, total: np.ndarray) -> None:
         go_on()
         T = block(rows, cols)
         if rows == cols:
             np.fill_diagonal(T, exact[rows])
-        if double:  # one call each, for which threads need the interpreter once
-            T = np.ascontiguousarray(T)
+        if double:  # one call each, for which threads need the interpreter lock once
+            T = np.ascontiguousarray(T, np.float64)  # another block of a user's may be of float32
             add_product(total[rows], T, V[cols])
             if rows != cols:
                 add_product(total[cols], T, V[rows], transposed=True)
@@ -287,14 +287,14 @@ def symmetric_product(
         for pairs in _rounds(len(strips)):
             run(lambda at: add(strips[at[0]], strips[at[1]], out), pairs, workers)
         return out
-    hands = dealt(len(strips))
-    partial = np.zeros((len(hands), *V.shape))
+    groups = dealt(len(strips))
+    partial = np.zeros((len(groups), *V.shape))
 
     def group(g: int) -> None:
-        for i, j in hands[g]:
+        for i, j in groups[g]:
             add(strips[i], strips[j], partial[g])
 
-    run(group, range(len(hands)), workers)
+    run(group, range(len(groups)), workers)
     return added_up(partial, workers)
 
 
@@ -313,15 +313,15 @@ def added_up(partial: np.ndarray, workers: int | None = None) -> np.ndarray:
 
 
 def dealt(n: int) -> list[list[tuple[int, int]]]:
-    """All pairs i <= j below n, divided evenly among at most 16 jobs.
+    """All pairs i <= j below n, dealt evenly to at most 16 groups.
 
-    Whole rows of the triangle differ in length: the job with the first of twelve rows would take
+    Whole rows of the triangle would not do: the group with the first of twelve rows would work
     twelve times as long as that with the last.
 
     Examples
     --------
     >>> from mercer.gram.tiles import dealt
-    >>> {len(hand) for hand in dealt(12)}
+    >>> {len(group) for group in dealt(12)}
     {4, 5}
     """
     pairs = [(i, j) for i in range(n) for j in range(i, n)]

@@ -1,8 +1,8 @@
 """Cholesky factorisation of K + D in the memory of K itself, on all cores.
 
-Threads of BLAS would wait for each other, and between two calls they keep busy on the cores that
-our own threads need. So BLAS has one, and factor, solutions and inverse are computed panel by panel
-by the pool. Which numbers are added in which order does not depend on the number of threads.
+The threads of BLAS wait for each other, and spin between two calls on the cores that our own
+threads need. So BLAS is limited to one, and factor, solutions and inverse are schedules of calls
+(:mod:`~.engine.schedule`). The order of additions does not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import numpy as np
 from ..engine.routines import call
 from ..gram.base import Gram
 from ..gram.tiles import one_blas_thread, run, slices
-from .cholesky_calls import factorisation, inversion, substitution
+from .cholesky_schedules import factorisation, inversion, substitution
 
 _SHARED = 500  # rows from which on a factor is worth a second thread
-# up to so many rows: columns that are factorised at a time, columns after which all others are
-# brought up to date, rows of a tile of these, and columns of the inverse that are a block
+# up to so many rows: columns of narrow and of wide panels, rows of a tile of their updates, and
+# columns of a block of the inverse
 _PANELS = (
     (1000, 128, 256, 128, 64),
     (3000, 128, 256, 192, 96),
@@ -24,11 +24,11 @@ _PANELS = (
     (20_000, 192, 576, 384, 192),
     (np.inf, 256, 1024, 512, 256),
 )
-_ROWS = 64  # of a panel that are a job of their own
+_ROWS = 64  # of a panel that are a task
 _LONG = 0.26  # columns of the inverse, as a share of all, that take long
-_ACROSS = 512  # columns of the inverse that are
+_ACROSS = 512  # columns of the inverse that are a task
 _SOLVED = 2500  # rows from which on a solution is worth a second thread
-_BLOCK = 512  # rows of it that are computed, and brought up to date, at a time
+_BLOCK = 512  # rows of it that are solved for, and updated, at a time
 _WIDE = 64  # right-hand sides in excess of which they are shared, as many at a time
 
 
@@ -43,11 +43,11 @@ class CholeskyFactor:
     ----------
     A : ndarray of shape (n, n)
         Its lower triangle is replaced by L; the upper one is left in no particular state. It is
-        copied unless it is C-ordered.
+        copied unless it is C-ordered and writeable.
     """
 
     def __init__(self, A: np.ndarray) -> None:
-        A = np.ascontiguousarray(A)
+        A = np.require(A, requirements=["C", "W"])
         _factorise(A)
         self._L = A
 
@@ -75,8 +75,8 @@ class CholeskyFactor:
             if X.shape[1] > _WIDE or n < _SOLVED:
                 run(some, slices(X.shape[1], _WIDE))
             else:
-                score = substitution(n, L.dtype, X.shape[1], _BLOCK, _BLOCK, both)
-                if score.perform(L, X).any():
+                schedule = substitution(n, L.dtype, X.shape[1], _BLOCK, _BLOCK, both)
+                if schedule.execute(L, X).any():
                     raise np.linalg.LinAlgError("the triangular matrix is singular.")
         return out
 
@@ -100,7 +100,7 @@ class CholeskyFactor:
         size = _panel(n)[3]
         corners = np.zeros((-(-n // size), size, size), A.dtype)
         corners[:, range(size), range(size)] = 1
-        if inversion(n, A.dtype, size, _ACROSS, _LONG).perform(A, corners).any():
+        if inversion(n, A.dtype, size, _ACROSS, _LONG).execute(A, corners).any():
             raise NotPositiveDefiniteError("the factor is singular.")
         return A
 
@@ -146,12 +146,14 @@ def _factorise(A: np.ndarray) -> None:
     """L in place of A."""
     n = len(A)
     narrow, wide, size = _panel(n)[:3] if n >= _SHARED else [max(1, n)] * 3
-    score, columns, infos = factorisation(n, A.dtype, narrow, wide, size, _ROWS)
-    found = score.perform(A)[infos]
-    if found.any():
-        first = int(np.argmax(found != 0))
+    schedule, columns, infos = factorisation(n, A.dtype, narrow, wide, size, _ROWS)
+    found = schedule.execute(A)[infos]
+    orders = [column + code for column, code in zip(columns, found, strict=True) if code]
+    if not orders:  # some libraries take the root of NaN, which then is in all later pivots
+        orders = [*np.flatnonzero(np.isnan(np.diagonal(A))) + 1]
+    if orders:
         raise NotPositiveDefiniteError(
-            f"the leading minor of order {columns[first] + found[first]} is not positive definite."
+            f"the leading minor of order {orders[0]} is not positive definite."
         )
 
 

@@ -107,7 +107,7 @@ def solve_box(
                 found = work.run(max_iter, watch)
             finally:
                 if work.shared is not None:
-                    work.shared.crew.dismiss()
+                    work.shared.team.dismiss()
         found.gradient += K.level(found.beta)
         return found
 

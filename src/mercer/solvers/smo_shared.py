@@ -1,9 +1,9 @@
 """The work of all threads in a round of decomposition: its block, and the gradient.
 
-For K = exp(exponents), both are compiled tasks of a :class:`~mercer.engine.crew.Crew`. A piece of
-the first is a few new rows of the block and their mirror images. A piece of the second is some
-entries of the gradient, and the missing entries there of the rows that are kept. Pieces depend on
-the problem alone, so results do not depend on the number of threads.
+For K = exp(exponents), both are compiled phases of a :class:`~mercer.engine.team.Team`. A task of
+the one is a few new rows of the block and their mirror images. A task of the other is some
+entries of the gradient, and what is missing there of the rows that are kept. The tasks depend
+on the problem alone, so that results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -13,8 +13,16 @@ from typing import Any
 import numpy as np
 
 from .._compiled import by_type, njit
-from ..engine.crew import FREE, Crew, await_call, await_pieces, call, finish_piece, take_piece
-from ..engine.threads import go_on, hands
+from ..engine.team import (
+    PARAMETERS,
+    Team,
+    await_phase,
+    await_tasks,
+    claim_task,
+    finish_task,
+    start_phase,
+)
+from ..engine.threads import go_on, thread_count
 from ..gram.exponential import exp
 from ..gram.rows import RowGram
 from ..kernels.vectors.bits import differing
@@ -22,14 +30,14 @@ from .working_set import WorkingSet
 
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
 _TILE, _NARROWEST = 256, 128  # columns of K at a time: they stay in the processor's cache
-_PIECES, _VECTOR = 64, 32  # of the gradient, where they are no narrower; widths are multiples
+_TASKS, _VECTOR = 64, 32  # of the gradient, where they are no narrower; widths are multiples
 _DEEP = 500  # rows of such a tile
-_STRIP = 32  # new rows of the block that are a piece
+_STRIP = 32  # new rows of the block that are a task
 _AT_ONCE = 200_000_000  # entries of K after which an interrupt is noticed
 _EACH = 50_000  # entries that are worth another thread
 _LINE = 64  # bytes
-_BLOCK, _CHANGE = 0, 1  # tasks, and what they need to know
-_TASK, _COLUMNS, _WIDTH, _ROWS, _MISSING, _KEPT = range(FREE, FREE + 6)
+_BLOCK, _CHANGE = 0, 1  # kinds of phases, and their parameters
+_KIND, _COLUMNS, _WIDTH, _ROWS, _MISSING, _KEPT = range(PARAMETERS, PARAMETERS + 6)
 
 
 @by_type
@@ -59,32 +67,32 @@ def _work(
     control, member, left, right, inside, unit, weights, slots, memory, out, places, rank, block,
     space, values, total, words, count,
 ):  # fmt: skip
-    """The task described by ``control``, started by member 0, or its pieces one after the other."""
+    """The phase that ``control`` describes, for member 0; one after the other, for helpers."""
     known = np.int64(0)
     while True:
         if member == 0:
-            call(control)
+            start_phase(control)
         else:
-            known = await_call(control, member, known)
+            known = await_phase(control, member, known)
             if known < 0:
                 return
         while True:
-            piece = take_piece(control)
-            if piece < 0:
+            task = claim_task(control)
+            if task < 0:
                 break
-            if control[_TASK] == _BLOCK:
+            if control[_KIND] == _BLOCK:
                 _fill(
-                    control, piece, left, inside, unit, places, rank, block, space, values, words,
+                    control, task, left, inside, unit, places, rank, block, space, values, words,
                     count,
                 )  # fmt: skip
             else:
                 _change(
-                    control, piece, left, right, unit, weights, slots, memory, out, space, values,
+                    control, task, left, right, unit, weights, slots, memory, out, space, values,
                     total, words, count,
                 )  # fmt: skip
-            finish_piece(control)
+            finish_task(control)
         if member == 0:
-            await_pieces(control)
+            await_tasks(control)
             return
 
 
@@ -102,14 +110,14 @@ def _enter(new, members, active, sample, left, right, rows, inside, places, rank
 
 
 @njit(cache=True, nogil=True)
-def _fill(control, piece, left, right, unit, places, rank, block, space, values, words, count):
+def _fill(control, task, left, right, unit, places, rank, block, space, values, words, count):
     """Some new rows of the block, and their columns.
 
     ``rank`` has, for each variable, its place among the new ones, or -1. Of two new variables the
     row of the later one counts, so that the block is symmetric and each entry written once.
     """
     m, strip = control[_COLUMNS], control[_WIDTH]
-    first = piece * strip
+    first = task * strip
     rows = min(strip, control[_ROWS] - first)
     for start in range(0, m, _TILE):
         stop = min(m, start + _TILE)
@@ -132,12 +140,12 @@ def _fill(control, piece, left, right, unit, places, rank, block, space, values,
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def _change(
-    control, piece, left, right, unit, weights, slots, memory, out, space, values, total, words,
+    control, task, left, right, unit, weights, slots, memory, out, space, values, total, words,
     count,
 ):  # fmt: skip
     """Some entries of weights @ K, of rows that are not kept first and of those that are."""
     n, rows, missing = control[_COLUMNS], control[_ROWS], control[_MISSING]
-    start = piece * control[_WIDTH]
+    start = task * control[_WIDTH]
     stop = min(n, start + control[_WIDTH])
     width = stop - start
     sums = total[:width]
@@ -176,7 +184,7 @@ def _add(weight, row, sums):
 
 
 class SharedWork:
-    """The tasks of a decomposition for K = exp(exponents), on all threads.
+    """The phases of a decomposition for K = exp(exponents), on all threads.
 
     Parameters
     ----------
@@ -202,7 +210,7 @@ class SharedWork:
         self.memory, self.out = memory, np.empty(n)
         self.places, self.rank = np.empty((2, most), np.int64)
         self.block = np.empty((0, 0), np.float32)
-        self.crew, self.own = Crew(self._work, hands(workers)), self._space()
+        self.team, self.own = Team(self._work, thread_count(workers)), self._space()
 
     def _space(self) -> tuple[np.ndarray, ...]:
         """The private workspace of a thread."""
@@ -219,9 +227,9 @@ class SharedWork:
             *(self._space() if member else self.own),
         )  # fmt: skip
 
-    def _share(self, entries: int, pieces: int, *about: int) -> None:
+    def _share(self, entries: int, tasks: int, *parameters: int) -> None:
         go_on()
-        self.crew.share(pieces, entries // _EACH, *about)
+        self.team.run(tasks, entries // _EACH, *parameters)
 
     def activate(self, active: np.ndarray) -> None:
         """Make these variables active."""
@@ -237,8 +245,8 @@ class SharedWork:
         )  # fmt: skip
         if working.block is not self.block:  # it has grown
             self.block = working.block
-            self.crew.dismiss()
-            self.crew = Crew(self._work, self.crew.workers)
+            self.team.dismiss()
+            self.team = Team(self._work, self.team.workers)
         self._share(m * count, -(-count // _STRIP), _BLOCK, m, _STRIP, count)
 
     def add(
@@ -273,7 +281,7 @@ class SharedWork:
         n, count = len(g), len(variables)
         self.weights[:count], self.slots[once:count] = weights, slots
         _copy(self.factors.left, self.sample[variables[: once + missing]], self.left)
-        width = max(_NARROWEST, min(_TILE, n // _PIECES & -_VECTOR))
+        width = max(_NARROWEST, min(_TILE, n // _TASKS & -_VECTOR))
         entries = n * (once + missing + len(slots) // 8)
         self._share(entries, -(-n // width), _CHANGE, n, width, once, missing, len(slots))
         g += self.out[:n]

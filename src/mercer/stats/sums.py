@@ -148,15 +148,15 @@ def tile_sums(
             np.array([[one.squares] for one in found]),
         )  # fmt: skip
     strips = slices(n, max(32, min(TILE, n // 8)))
-    hands = dealt(len(strips))
-    quadratic, rows, squares = (np.zeros((len(hands), k, m)) for m in (weights.shape[1], s, 1))
+    groups = dealt(len(strips))
+    quadratic, rows, squares = (np.zeros((len(groups), k, m)) for m in (weights.shape[1], s, 1))
     meet = _of_samples(bank, weights) if units.single else _of_units(bank, weights, unit)
 
     def group(g: int) -> None:
-        for i, j in hands[g]:
+        for i, j in groups[g]:
             meet(strips[i], strips[j], quadratic[g], rows[g], squares[g])
 
-    run(counted(group, len(hands), verbose, "kernel values"), range(len(hands)), workers)
+    run(counted(group, len(groups), verbose, "kernel values"), range(len(groups)), workers)
     return _with_rounding(bank, units, *(part.sum(axis=0) for part in (quadratic, rows, squares)))
 
 

@@ -1,5 +1,6 @@
 """Loops are compiled when they are called, also where numba finds no place for its cache."""
 
+import ast
 import os
 import shutil
 import subprocess
@@ -121,6 +122,39 @@ def test_every_loop_is_compiled_by_it():
         if "from numba import njit" in path.read_text(encoding="utf-8")
     ]
     assert asking == []
+
+
+def compiled_functions(path):
+    """The functions of a file that are decorated with njit."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        made = getattr(node, "decorator_list", ())
+        if any(getattr(getattr(d, "func", None), "id", "") == "njit" for d in made):
+            yield node
+
+
+def is_slice(place):
+    parts = place.slice.elts if isinstance(place.slice, ast.Tuple) else [place.slice]
+    return any(isinstance(part, ast.Slice) for part in parts)
+
+
+def test_loops_copy_and_reduce_arrays_by_loops():
+    """What numba makes of ``a[:] = b`` takes two seconds to compile, of ``a.max()`` half a one.
+
+    It includes all that writes the shapes of both in an error message.
+    """
+    slow = []
+    for path in Path(mercer.__file__).parent.rglob("*.py"):
+        for function in compiled_functions(path):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Assign):
+                    places = [p for t in node.targets for p in getattr(t, "elts", [t])]
+                    values = getattr(node.value, "elts", [node.value])
+                    into = any(isinstance(p, ast.Subscript) and is_slice(p) for p in places)
+                    if into and not all(isinstance(v, ast.Constant) for v in values):
+                        slow.append(f"{path.name}:{node.lineno} copies")
+                if isinstance(node, ast.Attribute) and node.attr in ("max", "min", "sum"):
+                    slow.append(f"{path.name}:{node.lineno} .{node.attr}")
+    assert slow == []
 
 
 EVERYTHING = """

@@ -30,7 +30,8 @@ def measure(rule, values, state, new):
     """
     energy, count = state.energy, rule.scale.size
     each = state.coef.shape[0] // count
-    energy[: new + 1] = 0.0
+    for a in range(new + 1):
+        energy[a] = 0.0
     for c in range(count):
         total = 0.0
         if count > 1:

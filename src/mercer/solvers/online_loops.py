@@ -83,7 +83,9 @@ def walk(rule, targets, values, weights, state):
     rows, count = state.coef.shape[0], rule.scale.size
     each = rows // count
     scores, means, slopes = np.empty(rows), np.empty(rows), np.empty(rows)
-    alive = int(state.alive.sum())
+    alive = 0
+    for a in range(state.alive.size):
+        alive += state.alive[a]
     for i in range(len(weights)):
         if weights[i] > 0:
             state.clock[0] += weights[i]
@@ -106,9 +108,11 @@ def foretell(rule, values, state, i, scores, out):
     """What each length of steps predicts of a sample that it has not seen."""
     if rule.window > 0:
         score(values, state.mean, i, out)
-        out += state.mean_intercept
+        for j in range(out.size):
+            out[j] += state.mean_intercept[j]
     else:
-        out[:] = scores + state.intercept
+        for j in range(out.size):
+            out[j] = scores[j] + state.intercept[j]
 
 
 @njit(cache=True, nogil=True)
@@ -130,8 +134,9 @@ def compare(rule, targets, values, weight, state, i, scores, means):
         now += max(rule.outside, 0.0) * told(rule, state, c)
         state.losses[c] += part * (now - state.losses[c])
         if rule.renews:
-            last = scores[own] + state.intercept[own]
-            other = loss_value(targets, state.tube[c], i, last)
+            for j in range(c * each, (c + 1) * each):
+                means[j] = scores[j] + state.intercept[j]
+            other = loss_value(targets, state.tube[c], i, means[own])
             other += max(rule.outside, 0.0) * state.tube[c]
             doubted(state, c, weight, now - other)
     if rule.renews:
@@ -150,21 +155,27 @@ def doubted(state, c, weight, lead):
     doubt[1] += (weight * lead) ** 2
     doubt[2] += weight
     if not (doubt[0] > 0 and doubt[1] < np.inf):
-        doubt[:] = 0.0
+        for k in range(doubt.size):
+            doubt[k] = 0.0
 
 
 @njit(cache=True, nogil=True)
 def renew(state):
     """Put the clock back, and begin the average anew, if the last iterate predicts better."""
-    total, squares, since = state.doubt[np.argmin(state.losses)]
+    best = lowest(state.losses, state.losses.size)
+    total, squares, since = state.doubt[best, 0], state.doubt[best, 1], state.doubt[best, 2]
     if total * total <= _DOUBT * _DOUBT * squares:
         return
     state.clock[0] = min(max(state.clock[0] / _BACK, since), state.clock[0])
     state.clock[1] = 0.0
-    state.mean[:] = state.coef
-    state.mean_intercept[:] = state.intercept
-    state.mean_tube[:] = state.tube
-    state.doubt[:] = 0.0
+    for j in range(state.coef.shape[0]):
+        state.mean_intercept[j] = state.intercept[j]
+        for a in range(state.coef.shape[1]):
+            state.mean[j, a] = state.coef[j, a]
+    for c in range(state.tube.size):
+        state.mean_tube[c] = state.tube[c]
+        for k in range(3):
+            state.doubt[c, k] = 0.0
 
 
 @njit(cache=True, nogil=True)
@@ -185,7 +196,8 @@ def begin(rule, values, weight, state, i, c):
     if rule.intercept:
         reach += eta
         each = state.intercept.size // rule.scale.size
-        state.intercept[c * each : (c + 1) * each] -= eta * rule.lean
+        for j in range(c * each, (c + 1) * each):
+            state.intercept[j] -= eta * rule.lean
     return eta, shrink, reach
 
 
@@ -205,9 +217,9 @@ def score(values, coefs, i, out):
 @njit(cache=True, nogil=True)
 def find_slopes(rule, targets, state, i, c, shrink, reach, eta, scores, out):
     """The slopes u of the loss, at f(x) + b before the step, or where an implicit step ends."""
-    if rule.implicit:
-        scores *= shrink
-    scores += state.intercept[c * out.size : (c + 1) * out.size]
+    for j in range(out.size):
+        scores[j] *= shrink if rule.implicit else 1.0
+        scores[j] += state.intercept[c * out.size + j]
     if targets.code == MULTINOMIAL:
         joint_slopes(scores, int(targets.target[i, 0]), reach if rule.implicit else 0.0, out)
         return

@@ -101,6 +101,8 @@ GaussianProcessRegressor().fit([[0.0], [1.0], [3.0]], [0.0, 1.0, 0.0]).predict([
 two_sample_test([[0.0], [1.0], [2.0]], [[1.0], [2.0], [4.0]])
 for model in (SVC(), SVR(kernel="linear")):
     model.fit([[0.0], [1.0], [3.0]], [0, 1, 0]).predict([[2.0]])
+line = [[0.01 * k] for k in range(100)]  # a product of features
+SVC(kernel="linear").fit(line, [k > 30 for k in range(100)]).predict(line)
 heavy = {"numba", "llvmlite", "pandas", "matplotlib", "sklearn.model_selection", "sklearn.metrics"}
 assert not heavy & (set(sys.modules) - before), heavy & (set(sys.modules) - before)
 """

@@ -1,6 +1,7 @@
 """Loops are compiled when they are called, also where numba finds no place for its cache."""
 
 import ast
+import gc
 import os
 import shutil
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-from numba.core import caching
+from numba.core import caching, event
 
 import mercer
 from mercer import _compiled
@@ -78,15 +79,60 @@ def test_long_tuples_of_arrays_are_told_apart():
             assert (found, type(found)) == (3, type(table[0][0][0].item()))
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """As in a new process, where every moment of compiling is worth a message."""
+    before = _compiled._ear
+    if before is not None:
+        event.unregister("numba:compile", before)
+    for name, value in (("_PATIENCE", 0.0), ("_ear", None), ("_kept", True)):
+        monkeypatch.setattr(_compiled, name, value)
+    yield
+    event.unregister("numba:compile", _compiled._ear)
+    if before is not None:
+        event.register("numba:compile", before)
+
+
 @pytest.mark.parametrize("watching", [True, False])
-def test_compiling_for_long_is_announced_to_people_only(monkeypatch, capsys, watching):
-    monkeypatch.setattr(_compiled, "_PATIENCE", 0.0)
-    monkeypatch.setattr(_compiled, "_ear", None)
+def test_compiling_for_long_is_announced_to_people_only(impatient, monkeypatch, capsys, watching):
     monkeypatch.setattr("sys.stderr.isatty", lambda: watching)
     for _ in range(2):
         njit(nogil=True)(lambda x: x + 1)(1.0)
-    numba.core.event.unregister("numba:compile", _compiled._ear)
     assert capsys.readouterr().err.count("mercer warm-up") == int(watching)
+
+
+def test_it_is_announced_before_all_is_compiled(impatient, monkeypatch):
+    said, early = [], []
+    monkeypatch.setattr(_compiled, "note", said.append)
+
+    @by_type
+    def inner(x):
+        early.extend(said)
+        return lambda x: x
+
+    njit(nogil=True)(lambda x: inner(x))(1.0)
+    assert early
+
+
+def test_what_is_not_kept_is_not_promised_to_be(impatient, monkeypatch):
+    said = []
+    monkeypatch.setattr(_compiled, "note", said.append)
+    implementation = getattr(caching, "CacheImpl", None) or caching._CacheImpl
+    monkeypatch.setattr(implementation, "_locator_classes", [])
+    njit(cache=True, nogil=True)(square)(3.0)
+    assert ["NUMBA_CACHE_DIR" in line for line in said] == [True]
+
+
+def test_garbage_is_collected_again_after_compiling(impatient):
+    seen = []
+
+    @by_type
+    def inner(x):
+        seen.append(gc.isenabled())
+        return lambda x: x
+
+    njit(nogil=True)(lambda x: inner(x))(1.0)
+    assert (any(seen), gc.isenabled()) == (False, True)
 
 
 LIGHT = """

@@ -11,8 +11,11 @@ from typing import Any
 from .progress import note
 
 _PATIENCE = 1.0  # seconds of compiling after which it is said what takes so long
+_KEPT = "once, and they are kept (`mercer warm-up` compiles all of them ahead of time)."
+_LOST = "in every process, until NUMBA_CACHE_DIR names a writable folder in which they are kept."
 _lock = threading.RLock()
 _prepared: list[Loop] = []
+_kept = True  # has a place been found for all loops so far?
 
 
 def njit(**options: Any) -> Callable[[Callable[..., Any]], Loop]:
@@ -136,6 +139,7 @@ def folders() -> set[str]:
 
 
 def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
+    global _kept
     import numba
 
     _listen()
@@ -145,6 +149,7 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     except RuntimeError as error:
         if not options.get("cache") or "no locator available" not in str(error):
             raise
+        _kept = False
     return numba.njit(**{**options, "cache": False})(function)
 
 
@@ -176,26 +181,27 @@ def _listen() -> None:
     from numba.core import event
 
     class Ear(event.Listener):
-        depth, begun, total, collecting = 0, 0.0, 0.0, False
+        depth, begun, total, collecting, told = 0, 0.0, 0.0, False, False
 
         def on_start(self, event: Any) -> None:
-            self.depth += 1
-            if self.depth == 1:
+            if self.depth == 0:
                 self.begun, self.collecting = time.perf_counter(), gc.isenabled()
                 gc.disable()
+            self.depth += 1
+            self.tell()
 
         def on_end(self, event: Any) -> None:
+            self.tell()
             self.depth -= 1
-            before, now = self.total, time.perf_counter()
             if self.depth == 0:
-                self.total += now - self.begun
+                self.total += time.perf_counter() - self.begun
                 if self.collecting:
                     gc.enable()
-            if before <= _PATIENCE < self.total:
-                note(
-                    "mercer compiles its loops for this processor: once, and they are kept "
-                    "(`mercer warm-up` compiles all of them ahead of time)."
-                )
+
+        def tell(self) -> None:
+            if not self.told and self.total + time.perf_counter() - self.begun > _PATIENCE:
+                self.told = True
+                note(f"mercer compiles its loops for this processor: {_KEPT if _kept else _LOST}")
 
     _ear = Ear()
     event.register("numba:compile", _ear)

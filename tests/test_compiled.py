@@ -1,5 +1,7 @@
 """Loops are compiled when they are called, also where numba finds no place for its cache."""
 
+import ast
+import gc
 import os
 import shutil
 import signal
@@ -12,7 +14,7 @@ from pathlib import Path
 import numba
 import numpy as np
 import pytest
-from numba.core import caching
+from numba.core import caching, event
 from numba.core.compiler_lock import global_compiler_lock
 
 import mercer
@@ -80,15 +82,60 @@ def test_long_tuples_of_arrays_are_told_apart():
             assert (found, type(found)) == (3, type(table[0][0][0].item()))
 
 
+@pytest.fixture
+def impatient(monkeypatch):
+    """As in a new process, where every moment of compiling is worth a message."""
+    before = _compiled._ear
+    if before is not None:
+        event.unregister("numba:compile", before)
+    for name, value in (("_PATIENCE", 0.0), ("_ear", None), ("_kept", True)):
+        monkeypatch.setattr(_compiled, name, value)
+    yield
+    event.unregister("numba:compile", _compiled._ear)
+    if before is not None:
+        event.register("numba:compile", before)
+
+
 @pytest.mark.parametrize("watching", [True, False])
-def test_compiling_for_long_is_announced_to_people_only(monkeypatch, capsys, watching):
-    monkeypatch.setattr(_compiled, "_PATIENCE", 0.0)
-    monkeypatch.setattr(_compiled, "_ear", None)
+def test_compiling_for_long_is_announced_to_people_only(impatient, monkeypatch, capsys, watching):
     monkeypatch.setattr("sys.stderr.isatty", lambda: watching)
     for _ in range(2):
         njit(nogil=True)(lambda x: x + 1)(1.0)
-    numba.core.event.unregister("numba:compile", _compiled._ear)
     assert capsys.readouterr().err.count("mercer warm-up") == int(watching)
+
+
+def test_it_is_announced_before_all_is_compiled(impatient, monkeypatch):
+    said, early = [], []
+    monkeypatch.setattr(_compiled, "note", said.append)
+
+    @by_type
+    def inner(x):
+        early.extend(said)
+        return lambda x: x
+
+    njit(nogil=True)(lambda x: inner(x))(1.0)
+    assert early
+
+
+def test_what_is_not_kept_is_not_promised_to_be(impatient, monkeypatch):
+    said = []
+    monkeypatch.setattr(_compiled, "note", said.append)
+    implementation = getattr(caching, "CacheImpl", None) or caching._CacheImpl
+    monkeypatch.setattr(implementation, "_locator_classes", [])
+    njit(cache=True, nogil=True)(square)(3.0)
+    assert ["NUMBA_CACHE_DIR" in line for line in said] == [True]
+
+
+def test_garbage_is_collected_again_after_compiling(impatient):
+    seen = []
+
+    @by_type
+    def inner(x):
+        seen.append(gc.isenabled())
+        return lambda x: x
+
+    njit(nogil=True)(lambda x: inner(x))(1.0)
+    assert (any(seen), gc.isenabled()) == (False, True)
 
 
 LIGHT = """
@@ -103,6 +150,8 @@ GaussianProcessRegressor().fit([[0.0], [1.0], [3.0]], [0.0, 1.0, 0.0]).predict([
 two_sample_test([[0.0], [1.0], [2.0]], [[1.0], [2.0], [4.0]])
 for model in (SVC(), SVR(kernel="linear")):
     model.fit([[0.0], [1.0], [3.0]], [0, 1, 0]).predict([[2.0]])
+line = [[0.01 * k] for k in range(100)]  # a product of features
+SVC(kernel="linear").fit(line, [k > 30 for k in range(100)]).predict(line)
 heavy = {"numba", "llvmlite", "pandas", "matplotlib", "sklearn.model_selection", "sklearn.metrics"}
 assert not heavy & (set(sys.modules) - before), heavy & (set(sys.modules) - before)
 """
@@ -124,6 +173,39 @@ def test_every_loop_is_compiled_by_it():
         if "from numba import njit" in path.read_text(encoding="utf-8")
     ]
     assert asking == []
+
+
+def compiled_functions(path):
+    """The functions of a file that are decorated with njit."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        made = getattr(node, "decorator_list", ())
+        if any(getattr(getattr(d, "func", None), "id", "") == "njit" for d in made):
+            yield node
+
+
+def is_slice(place):
+    parts = place.slice.elts if isinstance(place.slice, ast.Tuple) else [place.slice]
+    return any(isinstance(part, ast.Slice) for part in parts)
+
+
+def test_loops_copy_and_reduce_arrays_by_loops():
+    """What numba makes of ``a[:] = b`` takes two seconds to compile, of ``a.max()`` half a one.
+
+    It includes all that writes the shapes of both in an error message.
+    """
+    slow = []
+    for path in Path(mercer.__file__).parent.rglob("*.py"):
+        for function in compiled_functions(path):
+            for node in ast.walk(function):
+                if isinstance(node, ast.Assign):
+                    places = [p for t in node.targets for p in getattr(t, "elts", [t])]
+                    values = getattr(node.value, "elts", [node.value])
+                    into = any(isinstance(p, ast.Subscript) and is_slice(p) for p in places)
+                    if into and not all(isinstance(v, ast.Constant) for v in values):
+                        slow.append(f"{path.name}:{node.lineno} copies")
+                if isinstance(node, ast.Attribute) and node.attr in ("max", "min", "sum"):
+                    slow.append(f"{path.name}:{node.lineno} .{node.attr}")
+    assert slow == []
 
 
 EVERYTHING = """

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from mercer import Gaussian, NuSVC
-from mercer.gram.rows import RowGram
+from mercer.gram.rows import FeatureRowGram, RowGram
 from mercer.solvers import smo_dense
 from mercer.solvers.smo import BoxProblem, solve_box
 from mercer.solvers.smo_loops import steps_guided_by
@@ -56,6 +56,17 @@ def test_same_optimum_as_by_decomposition(rng, name):
     value = [b @ K @ b / 2 - task.target @ b + task.epsilon * np.abs(b).sum()
              for b in (small.beta, large.beta)]  # fmt: skip
     assert value[0] == pytest.approx(value[1], rel=1e-7, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_few_samples_with_features_are_multiplied_out(rng, name):
+    _, task = problem(name, rng)
+    phi = rng.standard_normal((len(task), 4)) + 5.0  # which are centred where sums are fixed
+    found = solve_box(FeatureRowGram(phi), task, tol=1e-6)
+    assert found.converged
+    assert (found.stats["rounds"], found.stats["rows"]) == (1, len(task))
+    exact = phi @ (phi.T @ found.beta) - task.target
+    np.testing.assert_allclose(found.gradient, exact, atol=1e-9)
 
 
 def test_steps_beyond_what_it_is_worth_are_compiled(rng, monkeypatch):

@@ -8,6 +8,7 @@ from inspect import isabstract
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 
 from ..chunks.arrays import ArrayChunks
 from ..chunks.base import Chunks
@@ -19,14 +20,10 @@ from ..kernels.approximate.rules import Approximated, FeatureRule, Landmarks
 from ..kernels.base import Kernel
 from ..params import Params, integer, parameter, show
 from ..tensors import on_host
+from . import device as devices
 from .base import Gram
-from .device.gram import DeviceGram
-from .device.landmarks import by_chance, choose
-from .device.pairs import PairTiles, StoredPairs, why_not_pairs
 from .device.precision import is_precision
-from .device.tiles import computes
 from .device.torch_ import HOST, is_device
-from .implicit import ImplicitGram
 from .stored import DenseGram, LowRankGram, TiledGram
 from .tiles import cores, in_flight
 
@@ -166,10 +163,12 @@ class Plan(Params):
             few: Any = self.through(kernel).resolve(X)
             kernel, P = few, few.extend(P)
         gram = chosen(kernel, P, workers=self.workers)
-        if chosen in (DeviceGram, PairTiles, StoredPairs):
-            gram.device = self.device
-        if chosen is DeviceGram:
-            gram.precision = self.precision
+        if self.device != HOST:
+            pairs = devices.pairs.PairTiles, devices.pairs.StoredPairs
+            if chosen in (devices.gram.DeviceGram, *pairs):
+                gram.device = self.device
+            if chosen is devices.gram.DeviceGram:
+                gram.precision = self.precision
         if not hasattr(gram, "kernel"):
             gram.kernel = kernel
         gram.limit, gram.workers = self.limit, self.workers
@@ -191,9 +190,10 @@ class Plan(Params):
     def unstored(self, kernel: Kernel, P: Data) -> Gram:
         """K of prepared samples, for many products: on the device of the plan, never stored."""
         gram: Any
-        if self.device != HOST and computes(self.device, kernel, take(P, slice(0, 1))):
+        one = take(P, slice(0, 1))
+        if self.device != HOST and devices.tiles.computes(self.device, kernel, one):
             where: Any = {"device": self.device, "precision": self.precision}
-            gram = DeviceGram(kernel, P, workers=self.workers, **where)
+            gram = devices.gram.DeviceGram(kernel, P, workers=self.workers, **where)
         else:
             gram = TiledGram(kernel, P, workers=self.workers)
         gram.limit = self.limit
@@ -223,13 +223,16 @@ class Plan(Params):
         if self.features is not None and not isinstance(self.features, Landmarks):
             why = f"{show(self.features)} are not landmarks"
         first = inner.prepare(take(X, slice(0, 1)))
-        return self.device if computes(self.device, inner, first, why) else HOST
+        found = devices.tiles.computes(self.device, inner, first, why)
+        return self.device if found else HOST
 
     def _bytes_of_features(self, X: Data) -> float:
         """The memory of stored features, with the copy that solvers make of them."""
         return 16.0 * length(X) * max(self.few or 0, 1)
 
     def _streamed(self, kernel: Kernel, X: Data) -> Gram:
+        from .implicit import ImplicitGram
+
         chunks = X if isinstance(X, Chunks) else ArrayChunks(X)
         if self.precision == "fp64" and self.device == HOST:
             chunks = chunks.apply(in_double)
@@ -244,7 +247,7 @@ class Plan(Params):
             if device == HOST:
                 kernel = kernel.resolve(some)
             else:
-                kernel, places = choose(kernel, chunks, length(some), device)
+                kernel, places = devices.landmarks.choose(kernel, chunks, length(some), device)
         elif not (kernel.n_features(P) or np.inf) <= _MOST_FEATURES:
             raise ValueError(
                 f"chunked samples need a kernel with few features, but {kernel!r} has "
@@ -306,7 +309,7 @@ class Plan(Params):
         size = f"at most {self.rank} features"
         if self.rank < 1:
             size = f"features that keep all but {self.rank:.2g} of its trace"
-        drawn = self.device != HOST and by_chance("pivoted", self.rank)
+        drawn = self.device != HOST and devices.landmarks.by_chance("pivoted", self.rank)
         how = "drawn at random" if drawn else "that pivoted Cholesky chooses"
         return f"K is approximated by {size}, from landmarks {how}"
 
@@ -324,11 +327,12 @@ class Plan(Params):
         count = kernel.n_features(P)
         here = self.device == HOST or self.storage != "auto" or kernel.features_pay(P)
         if not here:
-            why = why_not_pairs(kernel, self.device)
+            why = devices.pairs.why_not_pairs(kernel, self.device)
             if why is None:
                 return self._choose_pairs(length(P), budget)
-            if computes(self.device, kernel, take(P, slice(0, 1)), why):
-                return DeviceGram, f"DeviceGram: K is computed on {self.device} tile by tile."
+            if devices.tiles.computes(self.device, kernel, take(P, slice(0, 1)), why):
+                what = f"DeviceGram: K is computed on {self.device} tile by tile."
+                return devices.gram.DeviceGram, what
         if self.storage == "lowrank" and count is None:
             raise ValueError(
                 f'storage="lowrank", but {kernel!r} has no finite feature map; give the plan a '
@@ -340,8 +344,7 @@ class Plan(Params):
         finite = count is not None and kernel.features_pay(P)
         if budget == np.inf and not finite:
             return DenseGram, "DenseGram: small enough to be stored in any case."
-        n = length(P)
-        first = take(P, slice(0, 1))
+        n, first = length(P), take(P, slice(0, 1))
         dtype = np.result_type(kernel.pairwise(first, first))
         nbytes = n * n * dtype.itemsize
         size = f"{n} x {n}"
@@ -372,8 +375,9 @@ class Plan(Params):
         """For a kernel whose values a device computes pair by pair."""
         takes = f"{n} x {n} takes {memory_words(8 * n * n)} stored"
         if max(1, self._doubles) * 8 * n * n <= budget:
-            return StoredPairs, f"StoredPairs: K is computed on {self.device}; {takes}."
-        return PairTiles, (
+            what = f"StoredPairs: K is computed on {self.device}; {takes}."
+            return devices.pairs.StoredPairs, what
+        return devices.pairs.PairTiles, (
             f"PairTiles: {takes}, over the budget of {memory_words(budget)}, so K is computed on "
             f"{self.device} whenever it is used."
         )
@@ -387,8 +391,6 @@ def _sparse_bytes(kernel: Kernel, P: Data) -> float:
 
     Rows of a product of sparse maps have as many entries as those of both factors multiplied.
     """
-    import scipy.sparse as sp
-
     n, longest = length(P), 0
     for i in np.linspace(0, n - 1, min(n, 8)).astype(int):
         phi: Any = kernel.features(take(P, slice(i, i + 1)))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.utils import compute_class_weight
@@ -17,16 +17,12 @@ from sklearn.utils import compute_class_weight
 from ..chunks.arrays import ArrayChunks
 from ..chunks.base import Change, Chunk, Chunks, no_samples
 from ..data import Data
-from ..gram.phi import StreamedPhi
 from ..gram.plan import Plan
 from ..gram.scatter import checked_weights
 from ..gram.streamed import StreamedGram
 from ..gram.tiles import slices
 from ..losses.base import Loss
 from ..solvers.dual import HeldOut
-from ..solvers.falkon import Errors, solve_falkon
-from ..solvers.streamed_newton import solve_streamed
-from ..solvers.task import Slope, Task
 from ..solvers.watch import State, Step, Watch
 from .common import (
     check_class_weights,
@@ -36,6 +32,10 @@ from .common import (
     nothing_beside_chunks,
 )
 from .labels import check_classes, check_comparable
+
+if TYPE_CHECKING:
+    from ..gram.phi import StreamedPhi
+    from ..solvers.task import Task
 
 SOLVERS = ("auto", "falkon", "primal")  # of ridge regression by passes
 _STRIP = 4096  # samples of a chunk that are predicted at a time
@@ -224,6 +224,8 @@ def ridge_by_passes(
     model: Any, gram: Any, Y: np.ndarray | None, alphas: np.ndarray, weights: Any, rng: Any
 ) -> Any:
     """The solution of :func:`~mercer.solvers.falkon.solve_falkon` for ridge regression."""
+    from ..solvers.falkon import Errors, solve_falkon
+
     if model.solver not in SOLVERS:
         raise ValueError(
             f"solver={model.solver!r} does not support features that are never stored; use one of "
@@ -248,6 +250,9 @@ def machine_by_passes(
     model: Any, gram: Any, losses: list[Any], y: np.ndarray | None, weights: Any, scores: int
 ) -> Any:
     """The solution of :func:`~mercer.solvers.streamed_newton.solve_streamed` for a machine."""
+    from ..solvers.streamed_newton import solve_streamed
+    from ..solvers.task import Slope, Task
+
     task = Task(losses, losses[0].targets == "classes")
     held_out = model._checked_validation()
     if held_out is not None:
@@ -274,6 +279,8 @@ def beside_coordinates(model: Any, loss: Loss, problems: int) -> dict[str, Any]:
                     f'{name} is for a single problem, but solver="coordinate" solves one for each '
                     "class; use solver='auto', with a plan that streams features."
                 )
+    from ..solvers.task import Task
+
     held_out = model._checked_validation()
     if held_out is not None:
         X, kernel = held_out[0], model.kernel_
@@ -301,5 +308,7 @@ def known_codes(classes: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 def _beside(gram: Any, X: Data, y: np.ndarray, intercept: bool) -> StreamedPhi:
     """The same features of other samples."""
+    from ..gram.phi import StreamedPhi
+
     other = StreamedGram(gram.columns, ArrayChunks(X, y), gram.workers)
     return StreamedPhi(other, gram.factor, intercept)

@@ -178,10 +178,14 @@ def renew(state):
     since = state.doubt[np.argmin(state.losses), 2]
     state.clock[0] = min(max(state.clock[0] / _BACK, since), state.clock[0])
     state.clock[1] = 0.0
-    state.mean[:] = state.coef
-    state.mean_intercept[:] = state.intercept
-    state.mean_tube[:] = state.tube
-    state.doubt[:] = 0.0
+    for j in range(state.coef.shape[0]):
+        state.mean_intercept[j] = state.intercept[j]
+        for a in range(state.coef.shape[1]):
+            state.mean[j, a] = state.coef[j, a]
+    for c in range(state.tube.size):
+        state.mean_tube[c] = state.tube[c]
+        for k in range(3):
+            state.doubt[c, k] = 0.0
 
 
 @njit(cache=True, nogil=True)

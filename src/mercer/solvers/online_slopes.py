@@ -1,4 +1,8 @@
-"""Compiled losses of online learning: their values, and slopes before a step or where one ends."""
+"""Compiled losses of online learning: their values, and slopes before a step or where one ends.
+
+Sums and products of arrays are written as loops: in compiled code each expression with arrays would
+bring along a loop of its own and all that it takes to say which shapes do not fit.
+"""
 
 from __future__ import annotations
 
@@ -31,9 +35,12 @@ def find_losses(targets, outside, i, scores, tubes, out):
     each = scores.size // out.size
     for c in range(out.size):
         if targets.code == MULTINOMIAL:
-            own = scores[c * each : (c + 1) * each]
-            top = own.max()
-            out[c] = top + math.log(np.exp(own - top).sum()) - own[int(targets.target[i, 0])]
+            first, top, mass = c * each, -np.inf, 0.0
+            for j in range(first, first + each):
+                top = max(top, scores[j])
+            for j in range(first, first + each):
+                mass += math.exp(scores[j] - top)
+            out[c] = top + math.log(mass) - scores[first + int(targets.target[i, 0])]
             continue
         total = max(outside, 0.0) * tubes[c]
         for j in range(each):
@@ -111,41 +118,62 @@ def joint_slopes(v, code, reach, u):
     """softmax(v') - e_y at v' = v - reach u: damped Newton steps; reach = 0 is the slope at v."""
     k = v.size
     p, gap, trial = np.empty(k), np.empty(k), np.zeros(k)
-    softmax_slopes(v, code, p, u)
+    # where reach is large, the slopes at v are too steep to begin with
+    softmax_gap(v, 0.0, trial, code, p, gap)
+    for j in range(k):
+        u[j] = gap[j] if reach <= 0 else 0.0
     if reach <= 0:
         return
-    u[:] = 0.0  # the slopes at v are too steep to begin with where reach is large
-    softmax_slopes(v, code, p, gap)
-    size = math.sqrt((gap**2).sum())
+    size = _norm(gap)
     for _ in range(_STEPS):
         if size <= 1e-14:
             break
         # gap + (I + reach (diag p - p p')) step = 0, by Sherman and Morrison
-        weights = 1 / (1 + reach * p)
-        pull = (p * weights * gap).sum() / max(1 - reach * (p * p * weights).sum(), _TINY)
+        pull, mass = 0.0, 0.0
+        for j in range(k):
+            weight = 1 / (1 + reach * p[j])
+            pull += p[j] * weight * gap[j]
+            mass += p[j] * p[j] * weight
+        pull /= max(1 - reach * mass, _TINY)
         length, better = 1.0, False
         for _ in range(30):
-            trial[:] = u + length * weights * (gap + reach * p * pull)
-            softmax_slopes(v - reach * trial, code, p, gap)
-            gap -= trial
-            now = math.sqrt((gap**2).sum())
+            for j in range(k):
+                weight = 1 / (1 + reach * p[j])
+                trial[j] = u[j] + length * weight * (gap[j] + reach * p[j] * pull)
+            softmax_gap(v, reach, trial, code, p, gap)
+            now = _norm(gap)
             if now < size:
                 better = True
                 break
             length /= 2
-            softmax_slopes(v - reach * u, code, p, gap)
-            gap -= u
+            softmax_gap(v, reach, u, code, p, gap)
         if not better:
             break
-        u[:] = trial
+        for j in range(k):
+            u[j] = trial[j]
         size = now
 
 
 @njit(cache=True, nogil=True)
-def softmax_slopes(v, code, p, u):
-    """Probabilities, and by how much they differ from the label."""
-    p[:] = np.exp(v - v.max())
-    p /= p.sum()
-    u[:] = p
-    u[code] = 0.0
-    u[code] = -u.sum()
+def softmax_gap(v, reach, u, code, p, gap):
+    """p = softmax(v - reach u), and by how much the slopes there, p - e_y, differ from u."""
+    top, total, others = -np.inf, 0.0, 0.0
+    for j in range(v.size):
+        p[j] = v[j] - reach * u[j]
+        top = max(top, p[j])
+    for j in range(v.size):
+        p[j] = math.exp(p[j] - top)
+        total += p[j]
+    for j in range(v.size):
+        p[j] /= total
+        gap[j] = p[j] - u[j]
+        others += 0.0 if j == code else p[j]
+    gap[code] = -others - u[code]  # 1 - p would lose digits
+
+
+@njit(cache=True, nogil=True)
+def _norm(x):
+    total = 0.0
+    for j in range(x.size):
+        total += x[j] ** 2
+    return math.sqrt(total)

@@ -13,16 +13,17 @@ novelty          0                   0 .. 1           0          nu n
 nu-classifier    0                   between 0, y     0          ± nu n / 2 per class
 ===============  ==================  ===============  =========  ======================
 
-Small problems of a K that is stored are solved by steps alone (:mod:`.smo_dense`); of others, and
-where that fails, each round picks the variables that violate optimality most, fetches their kernel
-rows (one matrix product, kept in a cache), solves the small problem on them to a fifth of its
-violation by two-variable steps of second order, and adds the non-zero changes to the gradient. The
-working set grows from round to round: few rows are computed before it is known which ones matter,
-and many variables are optimised together once their rows are available. Variables stuck at a bound
-are set aside (shrinking) and checked again, with a recomputed gradient, before the solver stops. It
-stops when the violation of optimality is below tol. Kernel rows may be rounded to single precision:
-before it stops, the gradient is checked in double precision; if rounding has cost more than a tenth
-of tol, it is recomputed, and the solver continues from there.
+Small problems of a K that is stored, or a product of features, are solved by steps alone
+(:mod:`.smo_dense`); of others, and where that fails, each round picks the variables that violate
+optimality most, fetches their kernel rows (one matrix product, kept in a cache), solves the small
+problem on them to a fifth of its violation by two-variable steps of second order, and adds the
+non-zero changes to the gradient. The working set grows from round to round: few rows are computed
+before it is known which ones matter, and many variables are optimised together once their rows are
+available. Variables stuck at a bound are set aside (shrinking) and checked again, with a recomputed
+gradient, before the solver stops. It stops when the violation of optimality is below tol. Kernel
+rows may be rounded to single precision: before it stops, the gradient is checked in double
+precision; if rounding has cost more than a tenth of tol, it is recomputed, and the solver continues
+from there.
 
 It terminates on any matrix. Two-variable steps are limited; a round that does not lower the
 objective is idle, and after ten of these in a row the gradient is recomputed. Whenever that
@@ -96,11 +97,14 @@ def solve_box(
         raise DomainError(NOT_FINITE)
     with one_blas_thread():
         K = K.centred() if problem.balanced else K
-        found = None
-        if K.matrix is not None and len(problem) <= smo_dense.LARGEST:
-            if not np.isfinite(K.matrix).all():
-                raise DomainError(NOT_FINITE)
-            found = smo_dense.solve(K.matrix, problem, tol, max_iter)
+        found, matrix = None, K.matrix
+        if len(problem) <= smo_dense.LARGEST:
+            if matrix is None and K.features is not None and 8.0 * len(problem) ** 2 <= K.limit:
+                matrix = np.asarray(K.block(slice(None), slice(None)), np.float64)
+            if matrix is not None:
+                if not np.isfinite(matrix).all():
+                    raise DomainError(NOT_FINITE)
+                found = smo_dense.solve(matrix, problem, tol, max_iter)
         if found is None:
             work = _Decomposition(K, problem, tol, cache, shrinking, workers)
             try:

@@ -127,9 +127,12 @@ def _pick(values, candidates, bound, share, chosen):
     """Choose about ``share`` candidates of the lowest values, all below ``bound``; how many."""
     among = values.size
     if among <= share:
-        chosen[:among] = candidates
+        for k in range(among):
+            chosen[k] = candidates[k]
         return among
-    below, above = values.min(), bound  # as many as wanted lie below something between these two
+    below, above = values[0], bound  # as many as wanted lie below something between these two
+    for k in range(among):
+        below = min(below, values[k])
     for _ in range(_BISECTIONS):
         middle = (below + above) / 2
         inside = 0

@@ -59,7 +59,8 @@ def earlier_starts(
                     break
                 if d == 0 and low > 0:
                     continue
-                before[:width] = V[d, low:top]
+                for s in range(width):
+                    before[s] = V[d, low + s]
                 for e in range(some, until):
                     row, bound, hits = cost[e - some], bounds[e, d], 0
                     for s in range(_STARTS):  # comparisons become vectors, which minima do not

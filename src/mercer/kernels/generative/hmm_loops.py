@@ -23,8 +23,9 @@ def forward_backward(start, A, logs, ends, gamma, xi, pairs, total):
         lo, hi = ends[n], ends[n + 1]
         total[n] = 0.0
         for t in range(lo, hi):
-            top = logs[t].max()
-            size = 0.0
+            top, size = -np.inf, 0.0
+            for s in range(S):
+                top = max(top, logs[t, s])
             for s in range(S):
                 B[t, s] = np.exp(logs[t, s] - top) if top > -np.inf else 0.0
                 if t == lo:

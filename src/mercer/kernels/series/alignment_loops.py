@@ -24,6 +24,15 @@ HUGE, SMALL, MIDDLE = 2.0**1000, 2.0**600, 900  # when a table is rescaled, and 
 
 # ---- series as rows of coordinates -----------------------------------------------------------
 @njit(cache=True, nogil=True)
+def longest(sizes, chosen):
+    """The largest size of the chosen series."""
+    most = 0
+    for p in range(chosen.size):
+        most = max(most, sizes[chosen[p]])
+    return most
+
+
+@njit(cache=True, nogil=True)
 def spread(values, start, size, backwards, room, beyond, out):
     """Coordinate c of a series from ``c * room`` on, in either direction, then ``beyond``."""
     for c in range(values.shape[1]):

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..._compiled import njit
 from ..pairs.lanes import WIDTH, equal, load, plus, store, times, times_plus
-from .alignment_loops import FAR, HUGE, MIDDLE, SMALL, reach, spread, squares
+from .alignment_loops import FAR, HUGE, MIDDLE, SMALL, longest, reach, spread, squares
 from .lanes import decay, larger, largest, smaller
 
 
@@ -69,10 +69,13 @@ def _subsequences(x, x_room, m, y, y_room, n, channels, length, gap, diagonals, 
         if slopes is not None:
             d_before, d_last, d_new = d_last, d_new, d_before
     store(along, 0, total)
-    value, slope = along[:WIDTH].sum(), 0.0
+    value, slope = 0.0, 0.0
+    for lane in range(WIDTH):
+        value += along[lane]
     if slopes is not None:
         store(d_along, 0, d_total)
-        slope = d_along[:WIDTH].sum()
+        for lane in range(WIDTH):
+            slope += d_along[lane]
     return value, slope
 
 
@@ -82,7 +85,7 @@ def subsequences(x, x_start, x_size, y, y_start, y_size, rows, cols, length, gap
     out, channels = np.empty(rows.size), x.shape[1]
     if rows.size == 0:
         return out
-    x_room, y_room = x_size[rows].max() + 2 * WIDTH, y_size[cols].max() + 2 * WIDTH
+    x_room, y_room = longest(x_size, rows) + 2 * WIDTH, longest(y_size, cols) + 2 * WIDTH
     left, right = np.empty(channels * x_room), np.empty(channels * y_room)
     diagonals = np.empty((4, length * x_room))
     tangents = None if slopes is None else np.empty_like(diagonals)
@@ -181,7 +184,7 @@ def log_pairs(x, x_start, x_size, y, y_start, y_size, rows, cols, opening, exten
     out, channels = np.empty(rows.size), x.shape[1]
     if rows.size == 0:
         return out
-    x_room, y_room = x_size[rows].max() + 1 + 2 * WIDTH, y_size[cols].max() + 2 * WIDTH
+    x_room, y_room = longest(x_size, rows) + 1 + 2 * WIDTH, longest(y_size, cols) + 2 * WIDTH
     left, right = np.full(channels * x_room, FAR), np.empty(channels * y_room)
     diagonals = np.empty((3, 3 * x_room))
     tangents = None if slopes is None else np.empty_like(diagonals)

@@ -52,7 +52,9 @@ def _factors(D, shares, levels, step, Z):
                         cols[j, level, q] += value
                         everything[level] += value
                 total[j + 1, level] = above[j + 1, level] + everything[level]
-        above[:] = total
+        for j in range(n + 1):
+            for level in range(levels):
+                above[j, level] = total[j, level]
 
 
 @njit(cache=True, nogil=True)
@@ -87,7 +89,9 @@ def _derivatives(D, shares, levels, step, Z, out):
                 for k in range(1, order):
                     rows[level, k] += d * L[level, k, 0]
                     cols[j, level, k] += d * L[level, 0, k]
-        below[:] = total
+        for j in range(n + 1):
+            for level in range(levels):
+                below[j, level] = total[j, level]
 
 
 @njit(cache=True, nogil=True)
@@ -98,7 +102,9 @@ def lifted_weights(values, start, size, weights, shares, depth):
     y_p, each from column ``start[p]`` on.
     """
     levels, step, m = max(depth, 1), min(depth, 1), len(values) - 1
-    out, order, most = np.zeros(values.shape), len(shares), max(size.max() - 1, 0)
+    out, order, most = np.zeros(values.shape), len(shares), 0
+    for p in range(size.size):
+        most = max(most, size[p] - 1)
     Z = np.empty((m, most, levels, order, order))
     moved = np.empty((m, most))
     for p in range(start.size):

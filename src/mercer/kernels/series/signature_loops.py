@@ -203,24 +203,22 @@ def _product(
     return value, slope
 
 
-@njit(cache=True, nogil=True)
-def _space(x_room, y_room, order, depth):
-    """The arrays that one pair of paths after the other is worked out in."""
+def signature_space(
+    x_size: int, y_size: int, channels: int, order: int, depth: int
+) -> tuple[np.ndarray, ...]:
+    """Arrays in which one pair of paths after the other is worked out, of at most so many points.
+
+    The first two are for their coordinates.
+    """
+    x_room, y_room = x_size + 2 * WIDTH, y_size + 2 * WIDTH
     levels = max(depth, 1)
     sums = (order - 1) * levels
     return (
+        np.empty(channels * x_room), np.empty(channels * y_room),
         np.empty(sums * x_room), np.empty(sums * y_room), np.empty(levels * x_room),
         np.empty(levels * order**2 * WIDTH), np.empty(_AHEAD * x_room),
         np.empty((3, levels * x_room)),
     )  # fmt: skip
-
-
-@njit(cache=True, nogil=True)
-def signature_space(x_size, y_size, channels, order, depth):
-    """These arrays for paths of at most so many points, and some for their coordinates."""
-    x_room, y_room = x_size + 2 * WIDTH, y_size + 2 * WIDTH
-    coordinates = np.empty(channels * x_room), np.empty(channels * y_room)
-    return coordinates + _space(x_room, y_room, order, depth)
 
 
 @njit(cache=True, nogil=True)
@@ -264,7 +262,9 @@ def lifted_signatures(values, start, size, shares, depth, out, room, state, most
     ``values`` holds the kernel between the points of the path, by rows, and those of the others.
     """
     nothing, _, along, down, total, R, met, diagonals = room
-    x_room, y_room = len(values) + 2 * WIDTH, size.max() + 2 * WIDTH
+    x_room, y_room = len(values) + 2 * WIDTH, 0
+    for p in range(start.size):
+        y_room = max(y_room, size[p] + 2 * WIDTH)
     for p in range(state[1], start.size):
         out[p] = _product(
             nothing, x_room, len(values) - 1, nothing, y_room, size[p] - 1, 0, 0, values, start[p],

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._compiled import njit
 from ..pairs.lanes import WIDTH, equal, load, plus, store, times, times_plus
-from .alignment_loops import reach, spread
+from .alignment_loops import longest, reach, spread
 
 
 @njit(cache=True, nogil=True)
@@ -59,7 +59,7 @@ def third_order(x, x_start, x_size, y, y_start, y_size, rows, cols):
     out, channels = np.empty(rows.size), x.shape[1]
     if rows.size == 0:
         return out
-    x_room, y_room = x_size[rows].max() + 2 * WIDTH, y_size[cols].max() + 2 * WIDTH
+    x_room, y_room = longest(x_size, rows) + 2 * WIDTH, longest(y_size, cols) + 2 * WIDTH
     left, right = np.empty(channels * x_room), np.empty(channels * y_room)
     space = np.empty((8, max(x_room, y_room)))
     at = -1

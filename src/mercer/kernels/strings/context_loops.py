@@ -152,10 +152,12 @@ def _walk(
             if store:
                 ax[first[level], level] = value
                 if out is not None:
-                    dx[first[level], level] = d_leaf[level]
+                    for t in range(3):
+                        dx[first[level], level, t] = d_leaf[level, t]
             if level == 0:
                 if out is not None:
-                    out[:] = d_leaf[0]
+                    for t in range(3):
+                        out[t] = d_leaf[0, t]
                 return value
             level -= 1
             below[level] += value

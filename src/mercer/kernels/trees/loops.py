@@ -80,7 +80,8 @@ def begin(X, Y, at, alike, room):
     if alike is None:
         _partners(X.codes[a : a + p], X.order[a : a + p], Y.codes[b : b + q], low, high)
     else:
-        low[:p], high[:p] = 0, q
+        for v in range(p):
+            low[v], high[v] = 0, q
     state[0], state[1], state[2], state[3] = 0, -1, 0, 0
 
 

@@ -49,6 +49,38 @@ def test_a_loop_is_prepared_once():
     assert len(loop.signatures) == 2
 
 
+_INTERRUPTED = """
+import signal, sys
+from mercer._compiled import njit
+
+class Finder:
+    seen = []
+
+    def find_spec(self, name, path=None, target=None):
+        if name in ("numba", "numba.core.config"):
+            self.seen.append(name)
+        if self.seen.count(name) == 1 and name == "numba.core.config":
+            signal.raise_signal(signal.SIGINT)
+
+def twice(x):
+    return 2 * x
+
+sys.meta_path.insert(0, Finder())
+loop = njit()(twice)
+try:
+    loop(1.0)
+except KeyboardInterrupt:
+    print("interrupted")
+print(loop(3.0), *Finder.seen)
+"""
+
+
+def test_an_interrupt_does_not_cut_the_import_of_numba_short():
+    command = [sys.executable, "-c", _INTERRUPTED]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["interrupted", "6.0", "numba", "numba.core.config"]
+
+
 def test_loops_call_each_other():
     inner = njit(nogil=True)(square)
     inlined = njit(nogil=True, inline="always")(square)

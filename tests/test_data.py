@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from mercer import Gaussian, KernelRidge, Spectrum, two_sample_test
+from mercer import Gaussian, GlobalAlignment, Kendall, KernelRidge, Spectrum, two_sample_test
 from mercer.data import Zipped, as_vectors, column_key, columns, is_frame, join, length, take
 from mercer.exceptions import DomainError
 
@@ -268,6 +268,16 @@ def test_masked_values_are_refused():
         np.testing.assert_array_equal(use(full), use(plain))
         with pytest.raises(DomainError, match=r"1 masked entries.*X.filled"):
             use(MASKED)
+        with pytest.raises(DomainError, match=r"X\[3\] has 1 masked entries.*X\[3\].filled"):
+            use(list(MASKED))
+        np.testing.assert_array_equal(use(list(full)), use(plain))
+
+
+def test_masked_series_in_a_list_are_refused():
+    series = np.ma.masked_greater([1.0, 2.0, 9.0], 5)
+    for kernel in (GlobalAlignment(1.0), Kendall()):
+        with pytest.raises(DomainError, match=r"X\[1\] has 1 masked"):
+            kernel([series.data, series])
 
 
 @pytest.mark.skipif(not hasattr(np.dtypes, "StringDType"), reason="strings of NumPy 2")

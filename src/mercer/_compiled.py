@@ -7,7 +7,9 @@ import os
 import sys
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from functools import update_wrapper
+from importlib import import_module
 from typing import Any
 
 from .progress import note
@@ -141,10 +143,26 @@ def folders() -> set[str]:
     return {place for place in places if place is not None}
 
 
+def _import_numba() -> Any:
+    """numba, imported by another thread: Ctrl-C, which the main thread gets, must not stop that.
+
+    Extension modules that it needs cannot be imported again once their import was cut short.
+    """
+    if "numba" not in sys.modules:
+        thread = threading.Thread(target=_try_numba)
+        thread.start()
+        thread.join()
+    return import_module("numba")
+
+
+def _try_numba() -> None:
+    with suppress(ImportError):  # which is raised again where it is seen
+        import_module("numba")
+
+
 def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     global _kept
-    import numba
-
+    numba = _import_numba()
     _listen()
     options = {**options, "no_cfunc_wrapper": True}  # loops are never passed to C
     try:

@@ -73,7 +73,12 @@ def as_samples(X: Data, owner: str | None = None) -> Data:
         raise DomainError(
             f"{owner} works on a list of samples, got a single {type(X).__name__}; wrap it: [x]."
         )
-    return unmasked(frames.opened(X), "X")
+    samples = unmasked(frames.opened(X), "X")
+    if isinstance(samples, list | tuple):
+        for place, x in enumerate(samples):
+            if isinstance(x, np.ma.MaskedArray):
+                unmasked(x, f"X[{place}]")
+    return samples
 
 
 def unmasked(values: Any, name: str) -> Any:

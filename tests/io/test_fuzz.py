@@ -1,6 +1,7 @@
 """Damaged and forged files: each is refused in one way, or gives an object that works."""
 
 import importlib.util
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -129,6 +130,22 @@ def test_views_are_as_many_in_all_parts(points, tmp_path):
     model.points_ = points
     save(model, tmp_path / "m")
     with pytest.raises(FileFormatError, match="one for each view"):
+        load(tmp_path / "m")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("pvalue", "x"),
+        ("statistic", [1.0]),
+        ("pvalue_interval", 0.5),
+        ("pvalue_interval", ("a", 1)),
+    ],
+)
+def test_results_can_be_shown(name, value, tmp_path):
+    result = mercer.two_sample_test(X[:7], X[7:], rng=0)
+    save(replace(result, **{name: value}), tmp_path / "m")
+    with pytest.raises(FileFormatError, match="damaged object"):
         load(tmp_path / "m")
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from mercer import (
+    SVC,
     Custom,
     DynamicTimeWarping,
     Gaussian,
@@ -106,11 +107,13 @@ def test_estimators_warn_when_they_are_fitted_only():
 
 @pytest.mark.parametrize(
     "model",
-    [KernelRidge, KernelLogisticRegression, GaussianProcessClassifier, OneClassSVM],
+    [KernelRidge, KernelLogisticRegression, GaussianProcessClassifier, OneClassSVM, SVC],
 )
 def test_models_warn_of_what_is_known(model):
-    with pytest.warns(IndefiniteKernelWarning, match=f"{model.__name__}: DynamicTimeWarping"):
+    match = f"{model.__name__}: DynamicTimeWarping"
+    with pytest.warns(IndefiniteKernelWarning, match=match) as caught:
         model(kernel=DynamicTimeWarping(1.0)).fit(SERIES, TARGET)
+    assert {warning.filename for warning in caught} == {__file__}
 
 
 @pytest.mark.parametrize(

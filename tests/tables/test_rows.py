@@ -4,6 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mercer import Linear
+from mercer.tables import TableRegressor
 from mercer.tables.rows import check_enough, check_share, select
 
 
@@ -28,6 +30,21 @@ def test_select():
     assert select(table, "y", given, roles={"x": "label"}, missing="drop").roles["x"] == "label"
     with pytest.raises(ValueError, match="no column can be used to predict 'y'"):
         select(table, "y", given, features=["same"])
+
+
+def test_how_numbers_are_read_is_said_once(rng):
+    """A model that is fitted to some of the rows says nothing of the same strings."""
+    share = rng.integers(0, 101, 60)
+    table = pd.DataFrame(
+        {"share": [f"{x} %" for x in share], "size": list(map(str, share)), "y": share}
+    )
+    table.loc[3, "size"] = "?"
+    found = select(table, "y", np.full(60, True))
+    model = TableRegressor(roles=found.roles, styles=found.styles, budget=1.0, kernel=Linear())
+    model.fit(found.X.iloc[:50], table["y"][:50])
+    said = {column.name: column.why for column in found.described(model.columns_)}
+    assert said["share"].count("is read as") == 1
+    assert said["size"].count("count as missing") == 1
 
 
 def test_limits():

@@ -14,14 +14,13 @@ The remedy in one line is ``k.through()``: its matrix is K K, whose eigenvalues 
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from contextlib import suppress
 
 import numpy as np
 
 from ..engine.lapack import lapack
-from ..exceptions import IndefiniteKernelWarning
+from ..exceptions import IndefiniteKernelWarning, warn
 from .base import Kernel
 
 ROUNDING = 1e-5  # of the largest eigenvalue: a negative one beyond is more than rounding
@@ -50,9 +49,7 @@ def known_indefinite(kernel: object) -> str | None:
     return f"{kernel!r} is not positive definite ({psd.because})" if psd.no else None
 
 
-def warn_if_indefinite(
-    kernel: object, who: str, meaning: str | None = None, stacklevel: int = 2
-) -> None:
+def warn_if_indefinite(kernel: object, who: str, meaning: str | None = None) -> None:
     """Warn of a kernel that is known not to be positive definite.
 
     Parameters
@@ -63,16 +60,10 @@ def warn_if_indefinite(
         The model or test.
     meaning : str, optional
         What it means there, after "so".
-    stacklevel : int
-        As in ``warnings.warn``, seen from the caller.
     """
     if (found := known_indefinite(kernel)) is not None:
         remedy = _REMEDY.format(kernel._wrapped(9))  # type: ignore[attr-defined]
-        warnings.warn(
-            f"{who}: {found}, so {meaning or _NO_SPACE}. {remedy}.",
-            IndefiniteKernelWarning,
-            stacklevel=stacklevel + 1,
-        )
+        warn(f"{who}: {found}, so {meaning or _NO_SPACE}. {remedy}.", IndefiniteKernelWarning)
 
 
 def negative_eigenvalue(smallest: float, largest: float) -> str:

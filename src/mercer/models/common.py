@@ -240,7 +240,7 @@ def check_data(
     """
     if reset:
         meaning = getattr(estimator, "if_indefinite", None)
-        warn_if_indefinite(kernel, type(estimator).__name__, meaning, stacklevel=3)
+        warn_if_indefinite(kernel, type(estimator).__name__, meaning)
     if isinstance(X, Chunks):
         raise no_chunks(estimator)
     given, X = X, as_samples(X, type(estimator).__name__)

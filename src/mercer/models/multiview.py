@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from ..checks import check_choice, check_count
 from ..data import Data, as_dense, length
-from ..exceptions import DomainError, NumericalWarning
+from ..exceptions import DomainError, NumericalWarning, warn
 from ..frames import all_numbers
 from ..kernels.vectors.dot import Linear
 from ..solvers.views import FORMS
@@ -299,11 +298,10 @@ def warn_if_trivial(ranks: Sequence[int], regularization: np.ndarray, p: np.ndar
     samples = int(np.count_nonzero(p))
     for (r, a), (s, b) in combinations(zip(ranks, regularization, strict=True), 2):
         if a == 0 and b == 0 and r + s >= samples:
-            warnings.warn(
+            warn(
                 f"with regularization=0 and ranks {r} and {s}, two views of {samples} samples have "
                 f"correlation 1 whatever the data are; set regularization > 0.",
                 NumericalWarning,
-                stacklevel=4,
             )
             return
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral
@@ -18,7 +17,7 @@ from sklearn.utils.validation import column_or_1d
 from ..checks import check_folds, check_positives
 from ..data import Data, take
 from ..engine.memory import free_memory
-from ..exceptions import ConvergenceWarning
+from ..exceptions import ConvergenceWarning, warn
 from ..gram.rows import RowGram
 from ..gram.tiles import cores, run
 from ..randomness import as_random_state
@@ -143,11 +142,10 @@ class SVCCV(DrawnGrid, SVC):
         self._search(settings, [{"C": C} for C in Cs.tolist()], score, np.nanmean)
         if any(late):
             fits = len(settings) * len(Cs) * len(folds)
-            warnings.warn(
+            warn(
                 f"{sum(late)} of the {fits} fits of the grid did not converge, so their scores "
                 "are approximate; raise tol or max_iter, lower C, or scale the data.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
         self.test_score_ = np.nan
         chosen = self._machine(self.best_params_)

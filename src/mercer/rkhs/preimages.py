@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,7 +13,7 @@ import scipy.sparse as sp
 
 from ..checks import check_choice, check_count, check_number
 from ..data import Data, as_dense, as_vectors, is_frame, length, take
-from ..exceptions import ConvergenceWarning, DomainError
+from ..exceptions import ConvergenceWarning, DomainError, warn
 from ..gram.tiles import run, slices
 from ..kernels.base import Kernel
 from ..randomness import as_generator
@@ -82,7 +81,7 @@ class PreImages:
     def warn(self) -> PreImages:
         """Warn if not all iterations converged."""
         if not np.all(self.converged):
-            warnings.warn(self.message, ConvergenceWarning, stacklevel=3)
+            warn(self.message, ConvergenceWarning)
         return self
 
 

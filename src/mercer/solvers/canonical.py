@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +10,7 @@ import numpy as np
 
 from ..engine.lapack import lapack
 from ..engine.routines import eigh
-from ..exceptions import ConvergenceWarning
+from ..exceptions import ConvergenceWarning, warn
 from ..gram.tiles import one_blas_thread, run
 from .krylov_product import Operator, largest_eigenpairs
 from .views import FactorView, Smoother, View, shrinkage
@@ -126,12 +125,11 @@ class CanonicalSolution:
     def warn(self) -> CanonicalSolution:
         """Warn if the solver did not converge."""
         if not self.converged:
-            warnings.warn(
+            warn(
                 "the canonical correlations are only accurate up to a residual of "
                 f"{self.residual:.1e}; a larger regularization or fewer n_components converge "
                 "faster, and a rank makes the problem smaller.",
                 ConvergenceWarning,
-                stacklevel=4,
             )
         return self
 

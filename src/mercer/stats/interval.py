@@ -86,7 +86,7 @@ def mmd_interval(
     samples = Samples(X, Y, least=_LEAST)
     resolved = samples.kernel(kernel)
     meaning = "the estimate is not a squared distance, and the interval need not cover anything"
-    warn_if_indefinite(resolved, "mmd_interval", meaning, stacklevel=3)
+    warn_if_indefinite(resolved, "mmd_interval", meaning)
     k, samples = samples.from_mean(resolved)
     gram = k.gram(samples.data, plan or LEAN)
     sums = sums_with(gram, samples)

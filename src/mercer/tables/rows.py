@@ -26,8 +26,9 @@ class Selection:
 
     @property
     def styles(self) -> dict[str, str]:
-        """How numbers are written in columns of strings, where that is not plain."""
-        return {c.name: c.style for c in self.columns if c.style != PLAIN}
+        """How numbers are written in columns of strings, where there is something to say of it."""
+        told = {c.name for c in self.columns if c.role == "number" and c.why}
+        return {c.name: c.style for c in self.columns if c.style != PLAIN or c.name in told}
 
     @property
     def dropped(self) -> int:

@@ -1,5 +1,6 @@
 """Signatures against tensors, Bessel functions and explicit features."""
 
+from datetime import UTC, date, datetime, timedelta, timezone
 from math import factorial
 
 import numpy as np
@@ -169,6 +170,33 @@ class TestTimeStamps:
         np.testing.assert_allclose(based(stamped), based(values), rtol=1e-12)
         np.testing.assert_allclose(Signature(add_time=True)(mixed), K, rtol=1e-12)
         np.testing.assert_array_equal(Signature()(stamped), Signature()(values))
+
+    @pytest.mark.parametrize(
+        "index",
+        [
+            pd.PeriodIndex(["2024-01", "2024-02", "2025-07"], freq="M"),
+            pd.Index([date(2024, 1, 1), date(2024, 2, 1), date(2025, 7, 1)]),
+            pd.Index(
+                [
+                    datetime(2024, 1, 1, 2, tzinfo=timezone(timedelta(hours=2))),
+                    datetime(2024, 2, 1, tzinfo=UTC),
+                    datetime(2025, 7, 1, tzinfo=UTC),
+                ],
+                dtype=object,
+            ),
+        ],
+        ids=["periods", "dates", "time zones"],
+    )
+    def test_stamps_of_any_type(self, index):
+        values, even = [1.0, 2.0, 0.0], np.array([0.5, 1.0, -1.0])
+        stamps = pd.to_datetime(["2024-01-01", "2024-02-01", "2025-07-01"])
+        X = [pd.Series(values, index=index), pd.Series(values, index=stamps), even]
+        K = Signature(add_time=True)(X)
+        np.testing.assert_allclose(K[0], K[1], rtol=1e-12)
+        assert abs(K[0, 2] - Signature(add_time=True)([values, even])[0, 1]) > 1e-3
+        missing = pd.Series(values, index=index.where(np.arange(3) != 1))
+        with pytest.raises(DomainError, match="sample 0 are missing"):
+            Signature(add_time=True)([missing])
 
     def test_stamps_must_increase(self):
         good = pd.Series([1.0, 2.0], index=[0, 1])

@@ -98,11 +98,13 @@ def _(node: dict, read: Reader) -> Any:
     found, names = _record_class(node["class"])
     named = {name: read(value) for name, value in node["fields"].items()}
     if is_dataclass(found) or hasattr(found, "_fields"):
-        return found(**named)
-    if set(named) != set(names):
+        record = found(**named)
+    elif set(named) == set(names):
+        record = object.__new__(found)
+        vars(record).update(named)
+    else:
         raise Unreadable(f"holds a {node['class']} without all its parts.")
-    record = object.__new__(found)
-    vars(record).update(named)
+    str(record)  # its parts are of types that can be shown, or this raises an error
     return record
 
 

@@ -19,7 +19,7 @@ from ..calculus import properties as prop
 from ..calculus.domains import Domain
 from ..calculus.facts import UNKNOWN
 from ..distributions.kind import bags, bags_of
-from .stacked import Bags, bounds_of, groups, pieces, read, stack
+from .stacked import Bags, Piece, bounds_of, groups, pieces, read, stack
 
 
 @dataclass(eq=False, repr=False)
@@ -156,22 +156,47 @@ class SetSum(BagSums):
 
 
 def pair_sums(kernel: Kernel, X: Bags, Y: Bags) -> Tile:
-    """Tiles, by slices, of the sums of a kernel over all pairs of points of two bags."""
+    """Tiles, by slices, of the sums of a kernel over all pairs of points of two bags.
+
+    Strips of points are added up by all threads; two strips of the same bags, once for both orders.
+    """
+    from ...gram.tiles import go_on, run
     from .loops import add_segments
 
-    (P, p), (Q, q) = X.stacked(), Y.stacked()
-    inner = kernel.tiles(P, Q) if p[-1] and q[-1] else None
+    P, p = X.stacked()
+    Q, q = (P, p) if Y is X else Y.stacked()
+    if not (p[-1] and q[-1]):
+        return lambda rows, cols: np.zeros(
+            (len(bounds_of(p, rows)) - 1, len(bounds_of(q, cols)) - 1)
+        )
+    inner = kernel.tiles(P, Q)
+    dtype = inner(slice(0, 1), slice(0, 1)).dtype
 
     def tile(rows: slice, cols: slice) -> np.ndarray:
         r, c = bounds_of(p, rows), bounds_of(q, cols)
-        sums, dtype = np.zeros((len(r) - 1, len(c) - 1)), np.dtype(np.float64)
-        if inner is None:
+        strips, others = pieces(r), pieces(c)
+        mirrored = Y is X and np.array_equal(r, c)
+        once, twice = np.zeros((2, len(r) - 1, len(c) - 1))
+        found: dict[int, Any] = {}
+
+        def added(a: Piece, some: list[Piece]) -> np.ndarray:
+            sums = np.zeros((len(a.edges) - 1, len(c) - 1))
+            for b in some:
+                go_on()
+                block = np.ascontiguousarray(inner(a.points, b.points))
+                add_segments(block, a.edges, b.edges, sums[:, b.bags])
             return sums
-        for a in pieces(r):
-            for b in pieces(c):
-                block = inner(a.points, b.points)
-                dtype = block.dtype
-                add_segments(np.ascontiguousarray(block), a.edges, b.edges, sums[a.bags, b.bags])
-        return sums.astype(dtype, copy=False)
+
+        def job(i: int) -> None:
+            own, rest = (others[i : i + 1], others[i + 1 :]) if mirrored else (others, [])
+            found[i] = added(strips[i], own), added(strips[i], rest)
+
+        run(job, range(len(strips)))
+        for i, a in enumerate(strips):  # in one order, whatever the number of threads
+            once[a.bags] += found[i][0]
+            twice[a.bags] += found[i][1]
+        if mirrored:
+            once += twice + twice.T
+        return once.astype(dtype, copy=False)
 
     return tile

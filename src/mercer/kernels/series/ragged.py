@@ -172,6 +172,11 @@ def _series(x: Any, where: str) -> np.ndarray:
 def _times(x: Any, count: int) -> np.ndarray:
     """Seconds, or what the index of a pandas Series or DataFrame counts, since its first point."""
     index: Any = getattr(x, "index", None) if hasattr(x, "iloc") else None
+    kind = index.dropna().inferred_type if index is not None else None
+    if kind == "period":
+        index = index.to_timestamp()
+    elif kind in ("date", "datetime"):  # objects of Python, which may be of several time zones
+        index = index.astype("datetime64[us, UTC]")
     if getattr(index, "tz", None) is not None:
         index = index.tz_convert(None)
     stamps = np.asarray(index)[:count] if index is not None else np.empty(0, object)

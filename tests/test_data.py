@@ -8,7 +8,17 @@ import pytest
 import scipy.sparse as sp
 
 from mercer import Gaussian, GlobalAlignment, Kendall, KernelRidge, Spectrum, two_sample_test
-from mercer.data import Zipped, as_vectors, column_key, columns, is_frame, join, length, take
+from mercer.data import (
+    Zipped,
+    as_vectors,
+    column_key,
+    columns,
+    evenly,
+    is_frame,
+    join,
+    length,
+    take,
+)
 from mercer.exceptions import DomainError
 
 FRAME = pd.DataFrame({"a": [1, 2, 3], "b": [0.5, 1.5, 2.5], "s": ["x", "y", "x"]})
@@ -308,3 +318,16 @@ def test_numbers_of_any_class():
     assert join(flags, numbers).tolist() == [[1], [0], [0.5], [1.5]]
     with pytest.raises(DomainError, match="array of numbers"):
         as_vectors(np.ones((2, 2)) + 1j, "Gaussian")
+
+
+def test_rows_evenly_spaced():
+    assert evenly(9, 3).tolist() == [0, 4, 8]
+    assert evenly(3, 9).tolist() == [0, 1, 2]
+    assert evenly(5, 1).tolist() == [0]
+    assert evenly(0, 9).tolist() == []
+    for n in range(2, 60):
+        rows = evenly(n, 7)
+        assert len(rows) == min(n, 7)
+        assert rows[0] == 0
+        assert rows[-1] == n - 1
+        assert np.ptp(np.diff(rows)) <= 1

@@ -27,6 +27,7 @@ __all__ = [
     "as_vectors",
     "column_key",
     "columns",
+    "evenly",
     "holds_numbers",
     "in_double",
     "is_frame",
@@ -96,6 +97,11 @@ def unmasked(values: Any, name: str) -> Any:
 def length(X: Data) -> int:
     """The number of samples."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
+
+
+def evenly(n: int, most: int) -> np.ndarray:
+    """At most ``most`` of the rows 0, ..., n - 1, evenly spaced."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(int))
 
 
 def take(X: Data, rows: Rows) -> Data:

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 
 from ..chunks.arrays import ArrayChunks
 from ..chunks.base import Chunks
-from ..data import Data, in_double, length, take
+from ..data import Data, evenly, in_double, length, take
 from ..engine.durations import is_duration
 from ..engine.memory import free_memory, is_memory, memory_words, parse_memory
 from ..kernels.algebra.nystrom import Nystrom, is_rank
@@ -392,7 +392,7 @@ def _sparse_bytes(kernel: Kernel, P: Data) -> float:
     Rows of a product of sparse maps have as many entries as those of both factors multiplied.
     """
     n, longest = length(P), 0
-    for i in np.linspace(0, n - 1, min(n, 8)).astype(int):
+    for i in evenly(n, 8):
         phi: Any = kernel.features(take(P, slice(i, i + 1)))
         if not sp.issparse(phi):
             return np.inf

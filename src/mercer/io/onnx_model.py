@@ -11,7 +11,7 @@ from sklearn.base import is_outlier_detector, is_regressor
 from sklearn.utils.validation import check_is_fitted
 
 from .. import __version__
-from ..data import as_dense, is_frame, length, take
+from ..data import as_dense, evenly, is_frame, length, take
 from ..engine.atomic import write_atomically
 from ..frames import matrix
 from ..rkhs.function import RKHSFunction
@@ -131,8 +131,7 @@ def _function(model: Any) -> tuple[RKHSFunction, Any]:
 
 def _some(function: RKHSFunction) -> Any:
     """Centres of all parts of the sample."""
-    n = length(function.points)
-    return take(function.points, np.unique(np.linspace(0, n - 1, min(n, _CHECKED)).astype(int)))
+    return take(function.points, evenly(length(function.points), _CHECKED))
 
 
 def _values(graph: Nodes, model: Any, F: str, functions: int) -> dict[str, Ask]:

@@ -10,7 +10,7 @@ from scipy.special import ndtri
 from sklearn.utils.validation import check_is_fitted
 
 from ..checks import check_count, check_fraction
-from ..data import Data
+from ..data import Data, evenly
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.indefinite import why_no_factor
@@ -161,6 +161,6 @@ class ConditionedProcess:
         try:
             self._factors = factors_of(self.gram_, self._noise)
         except NotPositiveDefiniteError as error:
-            some = np.linspace(0, len(self.gram_) - 1, min(len(self.gram_), 500)).astype(int)
+            some = evenly(len(self.gram_), 500)
             K = self.gram_.block(some, some)
             raise NotPositiveDefiniteError(why_no_factor(K, float(np.mean(self._noise)))) from error

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator, MultiOutputMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from ..checks import check_positives
-from ..data import take
+from ..data import evenly, take
 from ..gram.plan import Plan
 from ..kernels.base import Kernel
 from ..kernels.notation.named import as_kernel
@@ -125,7 +125,7 @@ class LearnedPreImage(MultiOutputMixin, Regressor, KeepsSamples, BaseEstimator):
         self._flat = Y.ndim == 1
         Y = np.asarray(Y, dtype=np.float64).reshape(len(Y), -1)
         self.mean_ = Y.mean(axis=0)
-        some = np.unique(np.linspace(0, len(Y) - 1, min(len(Y), _SAMPLES)).astype(int))
+        some = evenly(len(Y), _SAMPLES)
         tried = []
         for kernel in self._candidates(scores):
             spectrum = RidgeSpectrum(kernel.gram(take(scores, some)))

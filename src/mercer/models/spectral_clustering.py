@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..data import Data, take
+from ..data import Data, evenly, take
 from ..gram.algebra import ScaledGram
 from .clustering import KernelKMeans
 
@@ -86,7 +86,7 @@ class SpectralClustering(KernelKMeans):
 
     def _check_similarities(self, gram: Any, X: Data, degree: np.ndarray) -> None:
         """Values must not be negative: those of the kernel itself, where a plan approximates it."""
-        some = np.unique(np.linspace(0, len(gram) - 1, _PROBE).astype(int))
+        some = evenly(len(gram), _PROBE)
         approximated = self.plan is not None and self.plan.few is not None
         kernel = self._as_kernel(X).resolve(X) if approximated else gram.kernel
         values = kernel(take(X, some)) if approximated else gram.block(some, some)

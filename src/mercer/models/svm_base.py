@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..checks import check_choice, check_count, check_number, check_positive
 from ..chunks.base import Chunks
-from ..data import Data, as_dense, length, take
+from ..data import Data, as_dense, evenly, length, take
 from ..engine.memory import memory_words, parse_memory, require_memory
 from ..exceptions import ConvergenceWarning, IndefiniteKernelWarning, not_finite, warn
 from ..gram.device.torch_ import HOST
@@ -196,7 +196,7 @@ class SupportVectorMachine(KernelEstimator):
         support = np.flatnonzero(beta)
         if not len(support):  # f is a constant, and no value of k plays a part
             return False
-        some = np.unique(support[np.linspace(0, len(support) - 1, _EIGENVALUES).astype(int)])
+        some = support[evenly(len(support), _EIGENVALUES)]
         return has_negative(np.asarray(K.block(some, some), dtype=np.float64))
 
     def _certify(self, reports: list[DualReport], troubles: list[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..data import Data, length, take
+from ..data import Data, evenly, length, take
 from ..engine.memory import require_memory
 from ..features.sparse import compress, occurring
 from ..gram.device.rows import DeviceMatrix, DeviceRowGram
@@ -171,7 +171,7 @@ def _moved(kernel: Kernel, X: Any, origin: Any) -> bool:
     """
     ends = (np.ravel(np.asarray(X.argmax(axis=0))), np.ravel(np.asarray(X.argmin(axis=0))))
     far = np.unique(np.concatenate(ends))
-    far = far[np.linspace(0, len(far) - 1, min(len(far), _FAR)).astype(int)]
+    far = far[evenly(len(far), _FAR)]
     Z = X[far].astype(np.float64)
     Z = Z if sp.issparse(Z) else Z - origin
     P, Q = kernel.prepare(Z), kernel.prepare(Z * (1 + np.finfo(np.float32).eps))
@@ -214,7 +214,7 @@ def _in_single(
         factors = Factors(distances.left, distances.right, np.float32(distances.unit))
         error = distances.error
     if error <= _BLURRED:
-        some = np.linspace(0, len(diagonal) - 1, _PROBES).astype(int)
+        some = evenly(len(diagonal), _PROBES)
         with one_blas_thread():  # not worth a second one
             near = block(some, some).astype(np.float32)
             found = np.abs(near - kernel.pairwise(exact(some), exact(some))).max()

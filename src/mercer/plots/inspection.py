@@ -13,7 +13,7 @@ from sklearn.metrics import auc, average_precision_score, precision_recall_curve
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, column_or_1d
 
 from ..checks import check_count
-from ..data import Data, is_frame, take
+from ..data import Data, evenly, is_frame, take
 from ..frames import names as names_of
 from ..frames import opened
 from .figure import BLUE, HUES, INK, Axes, canvas
@@ -162,7 +162,7 @@ def plot_partial(
     lines = np.stack([predict(_replaced(X, column, value)) for value in values])
     if lines.ndim != 2:
         raise ValueError("plot_partial draws models with one output, or with two classes.")
-    some = np.linspace(0, len(own) - 1, min(_LINES, len(own))).astype(int)
+    some = evenly(len(own), _LINES)
     ax = canvas(ax)
     ax.plot(values, lines[:, some], color=INK, lw=0.6, alpha=0.3)
     ax.plot(values, lines.mean(axis=1), color=BLUE, lw=2.5, label="mean")

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..data import Data, as_dense, as_vectors
+from ..data import Data, as_dense, as_vectors, evenly
 from ..gram.tiles import go_on, run, slices
 from ..kernels.base import Kernel
 from ..solvers.lbfgs import minimise_rows
@@ -213,7 +213,7 @@ class Starts:
 
     def __init__(self, goal: Goal, rows: np.ndarray) -> None:
         n = len(goal.points)
-        some = np.unique(np.linspace(0, n - 1, min(n, _STARTS)).astype(int))
+        some = evenly(n, _STARTS)
         part = RKHSFunction(goal.kernel, goal.points, goal.coef[rows].T)
         self.points = goal.points[some]
         self.values = part(self.points).T

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ..data import Data, length, take
+from ..data import Data, evenly, length, take
 from ..gram.base import HOST
 from ..gram.tiles import COMPILED
 from ..kernels.base import Kernel
@@ -147,7 +147,7 @@ class Bank:
         return self._judged[id(family)]
 
     def _judge(self, family: _Stated | _Alone) -> set[int]:
-        some = np.unique(np.linspace(0, self.n - 1, _PROBE).astype(int))
+        some = evenly(self.n, _PROBE)
         precise = set()
         for place, K in family.on(some).tiles(set(range(len(self))))(slice(None), slice(None)):
             np.fill_diagonal(K, 0)
@@ -329,7 +329,7 @@ def scale_of(kernel: Kernel, X: Data) -> float:
     with np.errstate(over="ignore", invalid="ignore"):
         largest = float(np.max(np.abs(kernel.diag(X)), initial=0.0))
         if not kernel.properties.psd:
-            some = take(X, np.unique(np.linspace(0, length(X) - 1, _FEW).astype(int)))
+            some = take(X, evenly(length(X), _FEW))
             largest = max(largest, float(np.abs(kernel.pairwise(some, some)).max()))
     return unit_of(largest, kernel)
 

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from ..data import Data, as_dense, length, take
+from ..data import Data, as_dense, evenly, length, take
 from ..engine.lapack import lapack
 from ..gram.plan import Plan
 from ..gram.tiles import evaluate
@@ -232,7 +232,7 @@ class Condition:
     def _spectra(self) -> list[_Spectrum]:
         kernels: Sequence[Kernel] = self.kernels
         if self.n > _EXACT:
-            rows = np.linspace(0, self.n - 1, _LANDMARKS).astype(int)
+            rows = evenly(self.n, _LANDMARKS)
             kernels = [Nystrom(k, take(self.data, rows)) for k in kernels]
         return [_Spectrum(k, self.data, self.penalties) for k in kernels]
 

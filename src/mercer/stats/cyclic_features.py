@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.fft
 
-from ..data import Data, take
+from ..data import Data, evenly, take
 from ..gram.tiles import run, slices
 from ..kernels.base import Kernel
 from ..progress import progress
@@ -90,7 +90,7 @@ class _Features:
     def __init__(self, kernel: Kernel, X: Data, arrangement: Arrangement) -> None:
         self.kernel, self.X = kernel, X
         self.order, self.shape = arrangement.order, arrangement.grid.shape
-        some = np.unique(np.linspace(0, len(self.order) - 1, _PROBE).astype(int))
+        some = evenly(len(self.order), _PROBE)
         parts = slices(len(some), max(1, len(some) // 8))
         self.unit = 1.0
         probe = [self._raw(self.order[some[part]]) for part in parts]

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import pdist
 
-from ..data import Data, as_vectors, length, take
+from ..data import Data, as_vectors, evenly, length, take
 from ..exceptions import DomainError
 from ..kernels.base import Kernel
 from ..kernels.vectors.distances import median_distance
@@ -50,7 +50,7 @@ def dependence_grid(X: Data) -> list[Kernel]:
     V: Any = default_vectors(X)
     n = length(V)
     if n > _SAMPLE:
-        V = take(V, np.linspace(0, n - 1, _SAMPLE).astype(int))
+        V = take(V, evenly(n, _SAMPLE))
     if sp.issparse(V):  # as it is: units would need dense vectors
         scale: Any = median_distance(V)
     else:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from ..data import Data, join, length, take
+from ..data import Data, evenly, join, length, take
 from ..gram.base import HOST
 from ..gram.tiles import run, slices
 from ..kernels.algebra.nystrom import Basis, Nystrom
@@ -76,7 +76,7 @@ def landmark_sums(
         sums = landmark_values(inner, Z, X, units.size, order, device, verbose)
     else:
         sums = value_sums(inner, Z, X, units.size, order, workers, verbose)
-    some = take(X, order[np.unique(np.linspace(0, len(order) - 1, _PROBE).astype(int))])
+    some = take(X, order[evenly(len(order), _PROBE)])
     return features_of_sums(kernels, sums, units.size, some)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..data import Data, length, take
+from ..data import Data, evenly, length, take
 from ..gram.base import Gram
 from ..gram.plan import LEAN, Plan
 from ..gram.tiles import TILE, slices, symmetric_sum
@@ -160,7 +160,7 @@ def about_one(kernel: Kernel, X: Data, factors: int) -> Kernel:
     """
     largest = 10.0 ** (280 / factors)
     n = length(X)
-    some = take(X, np.unique(np.linspace(0, n - 1, min(n, _PROBE)).astype(int)))
+    some = take(X, evenly(n, _PROBE))
     with np.errstate(over="ignore"):
         size = float(np.abs(kernel.diag(kernel.prepare(some))).max(initial=0.0))
     if size == 0 or not np.isfinite(size) or 1 / largest < size < largest:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...data import Data, length, take
+from ...data import Data, evenly, length, take
 from ..base import Kernel, Tile, Tiled, not_resolved
 from .negative import Negative, SquaredMetric
 
@@ -72,7 +72,7 @@ class MetricGaussian(Exponential):
 
     def median_distance(self, space: Kernel, X: Data) -> float:
         """The median distance of distinct ones among (at most 200) samples."""
-        few = np.unique(np.linspace(0, length(X) - 1, _MEDIAN_SAMPLES).astype(int))
+        few = evenly(length(X), _MEDIAN_SAMPLES)
         between = space.distance(take(X, few))[np.triu_indices(len(few), 1)]
         between = between[between > 0]
         return float(np.median(between)) if len(between) else 1.0

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...data import Data, Zipped, is_frame, length, take
+from ...data import Data, Zipped, evenly, is_frame, length, take
 from ...params import parameter, positive
 from ..base import Kernel, Tile, Tiled
 from ..calculus import properties as prop
@@ -89,7 +89,7 @@ class Schoenberg(OfNegative, Exponential):
         found: Any = super().resolve(X)
         if not isinstance(self.t, str):
             return found
-        few = np.unique(np.linspace(0, length(X) - 1, _MEDIAN_SAMPLES).astype(int))
+        few = evenly(length(X), _MEDIAN_SAMPLES)
         between = found._psi(take(X, few))[np.triu_indices(len(few), 1)]
         between = between[between > 0]
         return replace(found, t=float(1 / np.median(between)) if len(between) else 1.0)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ...data import Data, Rows, Zipped, as_dense, length, take
+from ...data import Data, Rows, Zipped, as_dense, evenly, length, take
 from ...params import Params, integer, one_of, parameter
 from ..algebra.nystrom import CHOICES, Nystrom
 from ..algebra.transforms import Transform
@@ -163,10 +163,8 @@ class Approximated(Transform):
         kernel = self.kernel.resolve(X)
         if self.drawn is not None:
             return replace(self, kernel=kernel)
-        some = np.unique(np.linspace(0, length(X) - 1, _PROBE).astype(int))
-        return replace(
-            self, kernel=kernel, drawn=self.by.draw(kernel, kernel.prepare(take(X, some)))
-        )
+        few = kernel.prepare(take(X, evenly(length(X), _PROBE)))
+        return replace(self, kernel=kernel, drawn=self.by.draw(kernel, few))
 
     def prepare(self, X: Data) -> Zipped:
         return self.extend(self.kernel.prepare(X))
@@ -209,7 +207,7 @@ class Approximated(Transform):
         The Frobenius norm of the difference relative to that of K: an estimate for X, exact for the
         samples used.
         """
-        few = take(X, np.unique(np.linspace(0, length(X) - 1, _PROBE).astype(int)))
+        few = take(X, evenly(length(X), _PROBE))
         K = self.kernel(few)
         return float(np.linalg.norm(self(few) - K) / np.linalg.norm(K))
 

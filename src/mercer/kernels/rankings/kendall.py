@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...data import Data, length, take
+from ...data import Data, evenly, length, take
 from ...params import one_of, positive
 from ..base import Tile, Tiled, not_resolved, weigh
 from ..calculus import properties as prop
@@ -133,7 +133,7 @@ class Mallows(RankingKernel, Tiled):
     def resolve(self, X: Data) -> Mallows:
         if not isinstance(self.decay, str):
             return self
-        few = np.unique(np.linspace(0, length(X) - 1, _MEDIAN_OF).astype(int))
+        few = evenly(length(X), _MEDIAN_OF)
         P = replace(self, decay=1.0).prepare(take(X, few))
         apart = _disagreements(P, P)[np.triu_indices(len(few), 1)]
         apart = apart[apart > 0]

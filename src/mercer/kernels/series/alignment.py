@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...data import Data, length, take
+from ...data import Data, evenly, length, take
 from ...params import integer, positive
 from ..base import Kernel, Values
 from ..calculus import properties as prop
@@ -209,7 +209,7 @@ class DynamicTimeWarping(SeriesKernel):
         if not isinstance(self.gamma, str):
             return self
         n = length(X)
-        some = take(X, np.linspace(0, n - 1, _FEW).astype(int)) if n > _FEW else X
+        some = take(X, evenly(n, _FEW)) if n > _FEW else X
         far = self.distances(some)
         far = far[np.isfinite(far) & (far > 0)]
         return replace(self, gamma=1 / float(np.median(far)) if len(far) else 1.0)

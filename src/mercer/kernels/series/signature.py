@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...data import Data, length, take
+from ...data import Data, evenly, length, take
 from ...exceptions import DomainError
 from ...params import Hyperparameter, integer, one_of, parameter, positive
 from ..base import Kernel, Values
@@ -122,7 +122,7 @@ class Signature(SeriesKernel):
     def _median_rule(self, X: Ragged) -> float:
         """The lengthscale at which the median of k(x, x) is 10: it falls with the lengthscale."""
         if len(X) > _FEW:
-            X = X[np.linspace(0, len(X) - 1, _FEW).astype(int)]
+            X = X[evenly(len(X), _FEW)]
         every = np.arange(len(X))
 
         def too_large(scale: float) -> bool:

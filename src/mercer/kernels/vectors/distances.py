@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from ...data import as_dense, length, take
+from ...data import as_dense, evenly, length, take
 from .base import Vectors, inner_products, squared_norms
 
 _MEDIAN_SAMPLES = 1000  # the median distance is taken over at most this many samples
@@ -211,7 +211,7 @@ class SquaredDistances:
 def centre(X: np.ndarray) -> np.ndarray:
     """A point amid the samples that outliers do not move: medians over some of them."""
     n = len(X)
-    some = X if n <= _CENTRE_SAMPLES else X[np.linspace(0, n - 1, _CENTRE_SAMPLES).astype(int)]
+    some = X if n <= _CENTRE_SAMPLES else X[evenly(n, _CENTRE_SAMPLES)]
     middle = len(some) // 2
     return np.partition(some, middle, axis=0)[middle]
 
@@ -233,7 +233,7 @@ def _without_offset(X: Any, Y: Any) -> tuple[Any, Any] | None:
     if not len(columns) or not Y.shape[0]:
         return None
     offset = np.zeros(d, Y.dtype)
-    some = np.linspace(0, Y.shape[0] - 1, min(_CENTRE_SAMPLES, Y.shape[0])).astype(int)
+    some = evenly(Y.shape[0], _CENTRE_SAMPLES)
     offset[columns] = centre(Y[some][:, columns].toarray())
     if not offset.any() or not np.all(np.isfinite(offset)):
         return None
@@ -255,7 +255,7 @@ def median_distance(X: Vectors) -> float:
     """The median Euclidean distance between distinct samples (of at most 1000, evenly spaced)."""
     n = length(X)
     if n > _MEDIAN_SAMPLES:
-        X = take(X, np.linspace(0, n - 1, _MEDIAN_SAMPLES).astype(int))
+        X = take(X, evenly(n, _MEDIAN_SAMPLES))
     sizes = np.asarray(as_dense(abs(X).max(axis=1)), dtype=np.float64)
     typical = np.median(sizes[sizes > 0]) if sizes.any() else 0.0  # outliers have no say
     X, unit = _squarable(X, float(typical))

@@ -19,14 +19,17 @@ def _named(value: Any, names: tuple[str, ...], write: Writer, place: str) -> dic
 # ---- functions -----------------------------------------------------------------------------
 @encodes("mercer.RKHSFunction")
 def _function(value: Any, write: Writer, place: str) -> Node:
-    return {"type": "function", **_named(value, ("kernel", "points", "coef"), write, place)}
+    named = () if value.columns is None else ("columns",)
+    return {"type": "function", **_named(value, ("kernel", "points", "coef", *named), write, place)}
 
 
 @decodes("function")
 def _(node: dict, read: Reader) -> Any:
     from ...rkhs.function import RKHSFunction
 
-    return RKHSFunction(read(node["kernel"]), read(node["points"]), read(node["coef"]))
+    columns = read(node["columns"]) if "columns" in node else None
+    kernel, points, coef = (read(node[name]) for name in ("kernel", "points", "coef"))
+    return RKHSFunction(kernel, points, coef, columns=columns)
 
 
 @encodes("mercer.FourierSpace")

@@ -121,9 +121,12 @@ def align(X: Any, like: Any, *, whole: bool) -> Any:
     If the names differ, X is rejected if rows are used as a ``whole``; if columns are selected by
     name, the others do not matter.
     """
-    if not (is_frame(X) and is_frame(like)):
-        return X
-    mine, wanted = list(X.columns), list(like.columns)
+    return in_order(X, list(like.columns), whole=whole) if is_frame(X) and is_frame(like) else X
+
+
+def in_order(X: Frame, wanted: list, *, whole: bool) -> Frame:
+    """A table with its columns in the order of these names, as in :func:`align`."""
+    mine = list(X.columns)
     if mine == wanted:
         return X
     if len(mine) == len(wanted) and set(mine) == set(wanted):

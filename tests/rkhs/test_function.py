@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from dataclasses import dataclass
 
@@ -12,7 +13,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import trapezoid
+from sklearn.base import clone
 
+import mercer
 from mercer import (
     Exponential,
     Gaussian,
@@ -25,7 +28,7 @@ from mercer import (
     RKHSFunction,
     Spectrum,
 )
-from mercer.exceptions import UnresolvedError
+from mercer.exceptions import DomainError, UnresolvedError
 
 
 @dataclass(eq=False, repr=False)
@@ -412,3 +415,43 @@ def test_negligible_terms_are_those_of_small_norm():
     """a k(x, .) has the norm |a| sqrt(k(x, x)): a small coefficient of a large sample counts."""
     f = RKHSFunction(Linear(), np.array([[0.001], [100.0]]), np.array([1.0, 0.01]))
     assert f.simplify(tol=0.1).points.tolist() == [[100.0]]
+
+
+TABLE = pd.DataFrame(np.random.default_rng(5).normal(size=(30, 3)), columns=list("abc"))
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        mercer.KernelRidge(kernel="rbf"),
+        mercer.SVR(),
+        mercer.GaussianProcessRegressor(Gaussian(), optimizer=None),
+        mercer.GaussianProcessClassifier(Gaussian(), optimizer=None),
+        mercer.SemiparametricRidge(kernel=Gaussian()),
+        mercer.OnlineKernelMachine(kernel=Gaussian()),
+        mercer.MultiOutputKernelRidge(kernel=Gaussian()),
+    ],
+    ids=lambda m: type(m).__name__,
+)
+def test_functions_of_models_match_columns_by_their_names(model, tmp_path):
+    """Models keep samples as arrays, but their functions know the names as well."""
+    model = clone(model).fit(TABLE, (TABLE["a"] > 0) * 1.0)
+    f = model.rkhs_function_
+    other = TABLE[["c", "a", "b"]]
+    mercer.save(f, tmp_path / "f")
+    moved = RKHSFunction(f.kernel, np.zeros((1, 3)), np.ones((1, *f.coef.shape[1:])))
+    for g in (f, 2 * f, f + moved, moved + f, f.simplify(), mercer.load(tmp_path / "f")):
+        assert np.allclose(g(other), g(TABLE.to_numpy()))
+        with pytest.raises(DomainError, match="'a' is not in both"):
+            g(TABLE.rename(columns={"a": "z"}))
+    h = clone(model).fit(other, (TABLE["a"] > 0) * 1.0).rkhs_function_
+    for combine in (operator.add, operator.matmul) if f.columns else ():  # else a table is kept
+        with pytest.raises(DomainError, match="different columns"):
+            combine(f, RKHSFunction(f.kernel, h.points, h.coef, columns=h.columns))
+
+
+def test_canonical_functions_match_columns_by_their_names():
+    view = TABLE.add_prefix("y")
+    f, g = mercer.KernelCCA(1, regularization=0.1).fit(TABLE, view).functions_
+    assert np.allclose(f(TABLE[["c", "a", "b"]]), f(TABLE.to_numpy()))
+    assert np.allclose(g(view[["yc", "ya", "yb"]]), g(view.to_numpy()))

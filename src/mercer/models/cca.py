@@ -229,8 +229,9 @@ class KernelCCA(MultiViewModel):
     def functions_(self) -> list[RKHSFunction]:
         """The canonical functions of each view, without the offset."""
         check_is_fitted(self)
-        parts = zip(self.kernels_, self.points_, self.dual_coef_, strict=True)
-        return [RKHSFunction(kernel, points, dual) for kernel, points, dual in parts]
+        names = [seen.get("feature_names_in_") for seen in self._columns]
+        parts = zip(self.kernels_, self.points_, self.dual_coef_, names, strict=True)
+        return [RKHSFunction(k, Z, dual, columns=known) for k, Z, dual, known in parts]
 
     @property
     def grams_(self) -> list[Any]:

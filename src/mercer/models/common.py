@@ -248,6 +248,11 @@ def check_data(
     return owned(X, given) if reset and keep else X
 
 
+def seen_columns(estimator: Any) -> Any:
+    """The names of the columns of the table that a model was fitted to; None for all else."""
+    return getattr(estimator, "feature_names_in_", None)
+
+
 def _checked(estimator: BaseEstimator, X: Data, kernel: Any, reset: bool) -> Data:
     function = callable(kernel) and not isinstance(kernel, Kernel)
     if isinstance(kernel, Kernel):

@@ -27,6 +27,7 @@ from .common import (
     all_or_nothing,
     check_data,
     covariance,
+    seen_columns,
 )
 from .gp_posterior import NewSamples, exact, make_gram, search_rows
 from .labels import check_labels
@@ -192,7 +193,10 @@ class GaussianProcessClassifier(Classifier, KernelEstimator):
         For more than two classes a list, one for each class, since each has its own kernel.
         """
         check_is_fitted(self)
-        found = [RKHSFunction(f.kernel, self.X_train_, f.mode.coef) for f in self._latents]
+        found = [
+            RKHSFunction(f.kernel, self.X_train_, f.mode.coef, columns=seen_columns(self))
+            for f in self._latents
+        ]
         return found[0] if len(found) == 1 else found
 
     # ---- the parts of fit ------------------------------------------------------------------

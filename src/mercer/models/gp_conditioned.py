@@ -20,6 +20,7 @@ from ..solvers.base import Solution
 from ..solvers.cholesky import NotPositiveDefiniteError
 from ..solvers.variational import LandmarkFactor
 from ..solvers.weight_space import Factor, by_products, factors_of
+from .common import seen_columns
 from .gp_parts import draw
 from .gp_posterior import NewSamples, make_gram, with_room
 
@@ -144,7 +145,9 @@ class ConditionedProcess:
     def rkhs_function_(self) -> RKHSFunction:
         """The posterior mean, without the mean of y if y is normalised, as an element of H_k."""
         check_is_fitted(self)
-        return RKHSFunction(self.kernel_, self._points, self.dual_coef_ * self._y_scale)
+        return RKHSFunction(
+            self.kernel_, self._points, self.dual_coef_ * self._y_scale, columns=seen_columns(self)
+        )
 
     def _restore(self) -> None:
         """Also called by :func:`mercer.load`: factors are recomputed, not stored."""

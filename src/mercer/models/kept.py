@@ -19,7 +19,7 @@ from ..gram.streamed import Centres, StreamedGram
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.base import Kernel
 from ..rkhs.function import RKHSFunction
-from .common import SEEN, check_data
+from .common import SEEN, check_data, seen_columns
 from .streamed import predicted
 
 KEPT = ("kernel_", "X_fit_", "dual_coef_", "n_samples_seen_", *SEEN)  # what they save, at least
@@ -140,4 +140,4 @@ class KeepsSamples:
         kernel = self.kernel_
         if isinstance(kernel, Nystrom) and not self._has_all:
             kernel = kernel.kernel
-        return RKHSFunction(kernel, self.X_fit_, coef)
+        return RKHSFunction(kernel, self.X_fit_, coef, columns=seen_columns(self))

@@ -29,6 +29,7 @@ from .common import (
     check_data,
     check_targets,
     check_weights,
+    seen_columns,
 )
 from .kept import KEPT, few_gram, unseen
 
@@ -203,7 +204,12 @@ class MultiOutputKernelRidge(MultiOutputMixin, Regressor, KernelByName):
             raise AttributeError(f"rkhs_function_ needs a kernel k(x, y) B, not {self.kernel_!r}")
         coef = self.dual_coef_.reshape(len(self.dual_coef_), -1) @ np.asarray(self.kernel_.B)
         flat = self.dual_coef_.ndim == 1
-        return RKHSFunction(self.kernel_.scalar, self.X_fit_, coef[:, 0] if flat else coef)
+        return RKHSFunction(
+            self.kernel_.scalar,
+            self.X_fit_,
+            coef[:, 0] if flat else coef,
+            columns=seen_columns(self),
+        )
 
     def posterior_variance(self, X: Data) -> np.ndarray:
         """The variance of each output of f(x) under a Gaussian process, shape (m,) or (m, T).

@@ -18,7 +18,7 @@ from ..rkhs.function import RKHSFunction
 from ..solvers.online import REMOVALS, SCHEDULES, UPDATES, Expansion, schedule
 from ..solvers.online_curvature import ARRAYS, Curvature, IndefiniteError
 from ..solvers.online_loops import Rule
-from .common import SEEN, KernelEstimator
+from .common import SEEN, KernelEstimator, seen_columns
 from .online_blocks import BLOCK, Second, first_order, second_order
 from .online_samples import KeptSamples
 
@@ -62,7 +62,7 @@ class OnlineModel(KernelEstimator):
         """The function learned so far, without the intercept, as an element of H_k."""
         check_is_fitted(self)
         points, coef, _ = self._predictor
-        return RKHSFunction(self.kernel_, points, coef)
+        return RKHSFunction(self.kernel_, points, coef, columns=seen_columns(self))
 
     # ---- predictions -----------------------------------------------------------------------
     def _values(self, X: Data) -> np.ndarray:

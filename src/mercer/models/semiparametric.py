@@ -27,6 +27,7 @@ from .common import (
     check_squares,
     check_targets,
     check_weights,
+    seen_columns,
 )
 
 
@@ -172,7 +173,7 @@ class SemiparametricRidge(KernelByName, SemiparametricModel):
     def rkhs_function_(self) -> RKHSFunction:
         """The penalised part h, as an element of H_k."""
         check_is_fitted(self)
-        return RKHSFunction(self.kernel_, self.X_fit_, self.coef_)
+        return RKHSFunction(self.kernel_, self.X_fit_, self.coef_, columns=seen_columns(self))
 
     def _basis(self, X: Data, n: int) -> np.ndarray:
         if self.basis == "constant":

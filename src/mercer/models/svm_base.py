@@ -35,6 +35,7 @@ from .common import (
     check_data,
     no_chunks,
     on_vectors,
+    seen_columns,
 )
 from .kept import few_gram
 from .svm_report import DualReport
@@ -351,7 +352,9 @@ class SupportVectorMachine(KernelEstimator):
         else:
             points, coef = self.support_vectors_, self._functions().T
             points = points.astype(np.float64) if self._double else points
-        return RKHSFunction(kernel, points, coef[:, 0] if coef.shape[1] == 1 else coef)
+        return RKHSFunction(
+            kernel, points, coef[:, 0] if coef.shape[1] == 1 else coef, columns=seen_columns(self)
+        )
 
     @property
     def coef_(self) -> np.ndarray:

@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from ..data import Data, is_frame, join, length, take
-from ..exceptions import UnresolvedError
+from ..data import Data, as_samples, is_frame, join, length, take
+from ..exceptions import DomainError, UnresolvedError
+from ..frames import in_order
 from ..frames import rows as rows_of
 from ..gram.base import Gram
 from ..gram.plan import LEAN
@@ -45,6 +46,9 @@ class RKHSFunction(Vector, Shown):
     coef : array of shape (n,) or (n, T)
         The coefficients a; two dimensions stand for T functions with the same centres, and then
         ``f[t]`` is one of them.
+    columns : sequence of str, optional
+        The names of the columns, where the centres are an array that was a table: columns of new
+        tables are matched by them.
 
     Examples
     --------
@@ -68,7 +72,7 @@ class RKHSFunction(Vector, Shown):
 
     __array_ufunc__ = None  # a NumPy scalar times f is f scaled, not an array
 
-    def __init__(self, kernel: Kernel, points: Data, coef: Any) -> None:
+    def __init__(self, kernel: Kernel, points: Data, coef: Any, *, columns: Any = None) -> None:
         require_resolved(kernel, "RKHSFunction")
         if length(points) == 0:
             raise ValueError("RKHSFunction: points has no samples; zero is 0 * kernel.at(x).")
@@ -83,6 +87,7 @@ class RKHSFunction(Vector, Shown):
         self.kernel = kernel
         self.points = owned(points)
         self.coef = owned(coef)
+        self.columns = None if columns is None or is_frame(points) else list(columns)
 
     @staticmethod
     def from_weights(kernel: Kernel, weights: Any) -> Any:
@@ -111,11 +116,27 @@ class RKHSFunction(Vector, Shown):
 
         Columns of a table are matched with those of the centres by their names.
         """
-        return self._gram.cross(self.kernel.match(X, self.points)) @ self.coef
+        return self._gram.cross(self._matched(X)) @ self.coef
+
+    def _matched(self, X: Data) -> Data:
+        """X with its columns in the order of those of the centres, if it is a table."""
+        X = as_samples(X)
+        if self.columns is not None and is_frame(X):
+            return in_order(X, self.columns, whole=True)
+        return self.kernel.match(X, self.points)
+
+    def _shared(self, other: RKHSFunction) -> list | None:
+        """The names of the columns of two functions that are combined."""
+        if self.columns is None or other.columns is None or self.columns == other.columns:
+            return other.columns if self.columns is None else self.columns
+        raise DomainError(
+            f"functions on tables with different columns cannot be combined: one has "
+            f"{self.columns}, the other {other.columns}; fit both to columns of the same order."
+        )
 
     def gradient(self, X: Data) -> np.ndarray:
         """The gradient of f at each sample of X: shape (m, d), or (m, T, d) for T functions."""
-        kernel, X = self.kernel, self.kernel.match(X, self.points)
+        kernel, X = self.kernel, self._matched(X)
         P, Q = kernel.prepare(X), kernel.prepare(self.points)
         m, n = length(P), length(Q)
         step = max(1, _BLOCK // n)
@@ -129,7 +150,7 @@ class RKHSFunction(Vector, Shown):
 
     def bound(self, X: Data) -> np.ndarray:
         """The bound ||f|| sqrt(k(x, x)) of the size of f(x) (Cauchy-Schwarz), at each sample."""
-        P = self.kernel.prepare(self.kernel.match(X, self.points))
+        P = self.kernel.prepare(self._matched(X))
         roots = np.sqrt(np.maximum(self.kernel.diag(P), 0))
         return np.multiply.outer(roots.astype(np.float64), self.norm())
 
@@ -147,6 +168,7 @@ class RKHSFunction(Vector, Shown):
     def inner(self, other: RKHSFunction) -> Any:
         """The inner product <f, g>: a number, or a matrix of them for families of functions."""
         require_same_space(self.kernel, other.kernel)
+        self._shared(other)
         alike = same(self.points, other.points)
         values = self._gram @ self.coef if alike else self(other.points)
         products = values.T @ other.coef
@@ -180,10 +202,11 @@ class RKHSFunction(Vector, Shown):
                 f"cannot add {self!r} and {other!r}: the numbers of functions differ; select one "
                 "of them with f[t]."
             )
+        columns = self._shared(other)
         if same(self.points, other.points):
             return self.with_coef(self.coef + other.coef)
-        coef = np.concatenate([self.coef, other.coef])
-        return RKHSFunction(self.kernel, join(self.points, other.points), coef)
+        coef, points = np.concatenate([self.coef, other.coef]), self._matched(other.points)
+        return RKHSFunction(self.kernel, join(self.points, points), coef, columns=columns)
 
     __radd__ = __add__
 
@@ -213,7 +236,8 @@ class RKHSFunction(Vector, Shown):
             sizes = sizes * np.sqrt(np.maximum(self.kernel.diag(merged), 0))
         kept = np.flatnonzero(sizes > tol)
         kept = kept if len(kept) else np.zeros(1, dtype=int)  # f = 0 still needs a centre
-        return RKHSFunction(self.kernel, take(self.points, first[kept]), coef[kept])
+        points = take(self.points, first[kept])
+        return RKHSFunction(self.kernel, points, coef[kept], columns=self.columns)
 
     def plot(self, where: Any = None, ax: Any = None, **options: Any) -> Any:
         """The function on the line, with its bumps: see :func:`mercer.plots.plot_function`."""

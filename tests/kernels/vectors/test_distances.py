@@ -243,3 +243,13 @@ def test_a_common_offset_of_sparse_samples_is_taken_off(rng):
         assert not distances.in_doubt
         assert np.allclose(distances(ALL, ALL), wanted, atol=1e-9)
     assert left[0, 7] > 9e5  # what was given stays
+
+
+def test_no_distance_of_the_wrong_sign():
+    """Two bursts of samples far apart: within each, products cancel to something below zero."""
+    rng = np.random.default_rng(0)
+    times = 1.7e5 + np.repeat(rng.integers(0, 1000, 30), 10) + 1e-7 * rng.normal(size=300)
+    Z = np.c_[times, 1e-7 * rng.normal(size=300)]
+    for weight in (0.5, -0.5):
+        D = np.sign(weight) * SquaredDistances(Z, Z.copy(), weight)(ALL, ALL)
+        assert np.all(D >= 0)

@@ -216,3 +216,18 @@ def test_errors(use, message):
 def test_strings_are_refused_with_a_remedy():
     with pytest.raises(DomainError, match=r"For strings use Spectrum\(k\)"):
         Gaussian()(["ab", "c"])
+
+
+@pytest.mark.parametrize("lengthscale", [1.7, 0.3, np.array([1.7, 3.1, 0.9])])
+def test_float32_far_from_the_origin(lengthscale):
+    """Dividing by a lengthscale in single precision would move samples by a part of it."""
+    Z = (rng.normal(size=(30, 3)) + [1e6, 0, 5e4]).astype(np.float32)
+    squared = ((Z.astype(float)[:, None] - Z.astype(float)) / lengthscale) ** 2
+    for kernel, wanted in (
+        (Gaussian(lengthscale), np.exp(-squared.sum(axis=2) / 2)),
+        (Laplacian(lengthscale), np.exp(-np.sqrt(squared.sum(axis=2)))),
+        (Laplacian(lengthscale, p=1), np.exp(-np.sqrt(squared).sum(axis=2))),
+    ):
+        for given in (Z, sp.csr_matrix(Z)):
+            assert np.allclose(kernel(given), wanted, rtol=0, atol=1e-4)
+            assert np.allclose(kernel(given[:9], given), wanted[:9], rtol=0, atol=1e-4)

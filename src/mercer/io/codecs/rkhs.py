@@ -17,8 +17,23 @@ def _named(value: Any, names: tuple[str, ...], write: Writer, place: str) -> dic
     return {name: write(getattr(value, name), f"{place}.{name}") for name in names}
 
 
+# ---- functions -----------------------------------------------------------------------------
+@encodes("mercer.RKHSFunction")
+def _function(value: Any, write: Writer, place: str) -> Node:
+    named = () if value.columns is None else ("columns",)
+    return {"type": "function", **_named(value, ("kernel", "points", "coef", *named), write, place)}
+
+
+@decodes("function")
+def _(node: dict, read: Reader) -> Any:
+    from ...rkhs.function import RKHSFunction
+
+    columns = read(node["columns"]) if "columns" in node else None
+    kernel, points, coef = (read(node[name]) for name in ("kernel", "points", "coef"))
+    return RKHSFunction(kernel, points, coef, columns=columns)
+
+
 _MADE_OF = {  # classes by their tag: where they are, and what their constructors take
-    "function": ("mercer.rkhs.function", "RKHSFunction", ("kernel", "points", "coef")),
     "fourier space": ("mercer.rkhs.fourier", "FourierSpace", ("kernel",)),
     "family": ("mercer.rkhs.frames", "Family", ("functions",)),
     "features": ("mercer.rkhs.frames", "Features", ("kernel", "X", "center")),

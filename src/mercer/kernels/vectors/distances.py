@@ -151,7 +151,7 @@ class SquaredDistances:
         largest = 1e-6 * np.finfo(self.dtype).max  # what is multiplied by 0 must not be infinite
         if limit > np.finfo(self.dtype).eps * largest:
             np.clip(D, -largest, largest, out=D)
-        return D if limit >= 0 else self._signed(D)
+        return self._signed(D)
 
     def _again(
         self, D: np.ndarray, i: np.ndarray, j: np.ndarray, rows: Any, cols: Any

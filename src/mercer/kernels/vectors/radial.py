@@ -35,6 +35,8 @@ from .base import VectorKernel, Vectors, inner_products
 from .bessel import matern_slope
 from .distances import SquaredDistances, median_distance, variance_scale
 
+_ROUNDED = 2.0**-16  # by how much of a lengthscale rounding may move a sample in single precision
+
 
 @dataclass(eq=False, repr=False)
 class Radial(VectorKernel, Tiled):
@@ -73,10 +75,9 @@ class Radial(VectorKernel, Tiled):
                 f"{type(self).__name__}: lengthscale has shape {scale.shape}, but X has "
                 f"{X.shape[1]} features; give one number or one per feature."
             )
-        if sp.issparse(X):
-            inverse = sp.diags(np.broadcast_to(1 / scale, X.shape[1]))
-            return sp.csr_matrix(X @ inverse, dtype=X.dtype)
-        return X if scale.ndim == 0 and scale == 1 else X / scale
+        if X.dtype == np.float32 and _rounds(X, scale):
+            X, scale = X.astype(np.float64), np.asarray(self.lengthscale, dtype=float)
+        return _divided(X, scale)
 
     def tiles(self, X: Vectors, Y: Vectors) -> Tile:
         distances = SquaredDistances(X, Y, weight=self.stretch, exact=self.kinked)
@@ -135,6 +136,20 @@ class Radial(VectorKernel, Tiled):
             vanishing=prop.yes("it tends to 0 as the distance grows"),
             positive_diag=prop.yes("k(x, x) = 1"),
         )
+
+
+def _divided(X: Vectors, scale: np.ndarray) -> Vectors:
+    if sp.issparse(X):
+        return sp.csr_matrix(X @ sp.diags(np.broadcast_to(1 / scale, X.shape[1])), dtype=X.dtype)
+    return X if scale.ndim == 0 and scale == 1 else X / scale
+
+
+def _rounds(X: Vectors, scale: np.ndarray) -> bool:
+    """Does dividing X in single precision move samples by a noticeable part of a lengthscale?"""
+    if np.all(np.frexp(scale)[0] == 0.5) or not np.prod(X.shape):
+        return False  # divided by powers of two, nothing is rounded
+    largest = np.ravel(as_dense(abs(X).max(axis=0)))
+    return not np.finfo(np.float32).eps * np.max(largest / scale.astype(float)) <= _ROUNDED
 
 
 @dataclass(eq=False, repr=False)

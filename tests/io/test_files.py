@@ -8,6 +8,7 @@ import tracemalloc
 import zipfile
 from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, date, datetime
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -807,3 +808,13 @@ def test_the_number_of_features_is_a_number(path, rng):
     rewrite(path, header=without)
     with pytest.raises(FileFormatError, match="invalid number of features"):
         load(path)
+
+
+def test_sets_of_dates(path):
+    days = [{date(2024, 1, day), datetime(2024, 1, day, 12)} for day in (1, 2, 3, 4)]
+    model = mercer.SVC(kernel=mercer.Jaccard()).fit(days, [0, 0, 1, 1])
+    found = round_trip(model, path)
+    np.testing.assert_array_equal(found.decision_function(days), model.decision_function(days))
+    aware = [{datetime(2024, 1, 1, day, tzinfo=UTC)} for day in (1, 2)]
+    with pytest.raises(ValueError, match="time zone"):
+        save(mercer.SVC(kernel=mercer.Jaccard()).fit(aware, [0, 1]), path)

@@ -281,3 +281,15 @@ def test_bad_parameters():
         Kendall()([[1, 2, 3]], [[1, 2]])
     with pytest.raises(ValueError, match="3 items, but the other sample has rankings of 2"):
         Mallows(1.0)([[1, 2, 3]], [[1, 2]])
+
+
+@pytest.mark.parametrize("kind", [np.int64, np.uint64, object, list])
+def test_large_integers_are_not_rounded(kind):
+    """Such as times in nanoseconds, which are whole numbers beyond 2^53."""
+    first = 2**62
+    rows = [[first, first + 1, 5], [first + 1, first, 5], [1, 2, 3]]
+    X = rows if kind is list else np.array(rows, dtype=kind)
+    small = Kendall()([[1, 2, 0], [2, 1, 0], [1, 2, 3]])
+    np.testing.assert_array_equal(Kendall()(X), small)
+    holes = Kendall()(np.array([[float(2**60), np.nan, 5.0], [1.0, 2.0, 0.0]]))
+    np.testing.assert_array_equal(holes, Kendall()([[1.0, np.nan, 0.0], [1.0, 2.0, 0.0]]))

@@ -235,3 +235,12 @@ def test_bad_input(samples):
         k([(0.0, 1.0), ((0.0, 0.0), (1.0, 1.0))])
     with pytest.raises(DomainError, match="same dimension"):
         k([(0.0, 1.0)], [((0.0, 0.0), (1.0, 1.0))])
+
+
+def test_weights_whose_sums_overflow_are_refused():
+    large = {"a": 8e307, "b": 8e307}
+    for A in (large, {"a": 1.2e308}):
+        with pytest.raises(DomainError, match="not finite"):
+            Jaccard()([A, {"a": 1.0}])
+    halves = [{"a": 4e307, "b": 4e307}, {"a": 4e307}]
+    np.testing.assert_allclose(Jaccard()(halves), [[1, 0.5], [0.5, 1]])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, datetime
 from math import isfinite
 from typing import Any
 
@@ -36,6 +37,31 @@ def _bytes(value: bytes, write: Writer, place: str) -> Node:
 @decodes("bytes")
 def _(node: dict, read: Reader) -> bytes:
     return node["value"].encode("latin-1")
+
+
+@encodes("datetime.date")
+def _date(value: date, write: Writer, place: str) -> Node:
+    return {"type": "date", "value": value.isoformat()}
+
+
+@decodes("date")
+def _(node: dict, read: Reader) -> date:
+    return date.fromisoformat(node["value"])
+
+
+@encodes("datetime.datetime")
+def _datetime(value: datetime, write: Writer, place: str) -> Node:
+    if value.tzinfo is not None:
+        raise ValueError(
+            f"cannot save {place}: it is a time with a time zone; store times in UTC without one, "
+            "such as x.astimezone(UTC).replace(tzinfo=None)."
+        )
+    return {"type": "datetime", "value": value.isoformat()}
+
+
+@decodes("datetime")
+def _(node: dict, read: Reader) -> datetime:
+    return datetime.fromisoformat(node["value"])
 
 
 @encodes("numpy.generic")

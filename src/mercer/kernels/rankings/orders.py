@@ -13,6 +13,7 @@ from ...data import Data, as_samples, is_frame, length
 from ...exceptions import DomainError
 from ...frames import matrix
 
+_EXACT = 2.0**53  # integers below are different as floats, too
 _GROUPS = list | tuple | set | frozenset  # of items that share a place
 
 
@@ -96,6 +97,8 @@ def read(X: Data, owner: str) -> np.ndarray:
         X = np.asarray(X)
         numbers = X.dtype.kind in "biuf"
         ranks = np.array(X if numbers else X.tolist(), dtype=np.float64)
+        if ranks.ndim == 2 and np.any(np.abs(ranks) >= _EXACT):
+            ranks = _places(X if numbers else np.asarray(X, dtype=object), ranks)
         if not numbers and np.array(X.tolist()).dtype.kind in "US":
             raise TypeError
     except (TypeError, ValueError):
@@ -108,6 +111,14 @@ def read(X: Data, owner: str) -> np.ndarray:
     if ranks.shape[1] < 2:
         raise DomainError(f"{wanted}, got {ranks.shape[1]} item(s); at least two are needed.")
     return ranks
+
+
+def _places(given: np.ndarray, ranks: np.ndarray) -> np.ndarray:
+    """The places of values in their rows, as integers that differ may be equal as floats."""
+    out = np.full(ranks.shape, np.nan)
+    for row, values, known in zip(out, given, ~np.isnan(ranks), strict=True):
+        row[known] = np.unique(values[known], return_inverse=True)[1]
+    return out
 
 
 def standings(ranks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

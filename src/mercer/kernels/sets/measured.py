@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from ...data import Data, Rows, Zipped, as_samples, is_frame, length
-from ...exceptions import DomainError
+from ...exceptions import DomainError, not_finite
 from ...params import parameter, positive
 from ..algebra.metric import MetricGaussian
 from ..base import Kernel, Tile, Tiled
@@ -226,7 +226,11 @@ class Jaccard(OnSets, Tiled):
 
     def prepare(self, X: Data) -> Zipped:
         P = collect(X, self.measure, type(self).__name__)
-        return Zipped(P, P.sizes())
+        with np.errstate(over="ignore"):
+            sizes = P.sizes()
+        if not np.all(sizes < np.finfo(np.float64).max / 2):  # so that a union is a finite number
+            raise not_finite(self)
+        return Zipped(P, sizes)
 
     def tiles(self, X: Zipped, Y: Zipped) -> Tile:
         (P, left), (Q, right) = X.parts, Y.parts

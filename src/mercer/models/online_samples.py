@@ -46,7 +46,7 @@ class KeptSamples:
     def block(self, P: Data) -> np.ndarray:
         """Their kernel values with those that are kept, and with each other."""
         if self._most == 1 and isinstance(P, np.ndarray):  # at once, which is faster
-            return self._values(P, join(*self._pieces, P))
+            return self._values(P, np.concatenate([*self._pieces, P]))
         return np.hstack([self.cross(P), self._values(P, P)])
 
     def _values(self, P: Data, Q: Data) -> np.ndarray:

@@ -184,7 +184,7 @@ def take_in(
     m, averaged = len(state), rule.window > 0
     values = _values(state, block, diag)
     now = _walked(state, rule, loss, y, weights, values)
-    losses = np.nan_to_num(now.losses, nan=_MOST, posinf=_MOST)  # squares overflow
+    losses = np.fmin(now.losses, _MOST)  # squares overflow
     places = np.flatnonzero(now.absent == 0)
     slots, gram = state.slots, state.gram
     if rule.removal == MERGE:

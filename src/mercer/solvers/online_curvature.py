@@ -40,7 +40,7 @@ _GROWN = 1.5  # C is recomputed when t has grown by this factor
 _ENOUGH, _EVERY = 4.0, 4  # the first 4 m samples all enter A, one in four later ones does
 _LOOKS = 200.0  # minimum number of samples over which the missed share of features is averaged
 _MISSED = 0.15  # by how much it may grow
-_STRIP = 128
+_TILE = 96
 
 
 class Span(NamedTuple):
@@ -309,8 +309,10 @@ def _bordered(corner: np.ndarray, side: np.ndarray, end: np.ndarray) -> np.ndarr
 
 
 def _lower_product(A: np.ndarray, B: np.ndarray) -> np.ndarray:
-    """A B of lower triangular matrices, strip by strip."""
-    out = np.zeros_like(A)
-    for j in range(0, len(A), _STRIP):
-        out[j:, j : j + _STRIP] = A[j:, j:] @ B[j:, j : j + _STRIP]
+    """A B of lower triangular matrices, tile by tile, without the zeros."""
+    out, starts = np.zeros_like(A), range(0, len(A), _TILE)
+    for i in starts:
+        for j in starts[: i // _TILE + 1]:
+            end = i + _TILE
+            out[i:end, j : j + _TILE] = A[i:end, j:end] @ B[j:end, j : j + _TILE]
     return out

@@ -73,15 +73,16 @@ def take_in_newton(
     scale = np.minimum(rule.scale * (time / unit) ** -rule.power, _LONGEST * unit / time) / unit
     free = rule._replace(scale=scale, power=0.0, alpha=0.0, removal=OLDEST, budget=new + len(y) + 1)
     every = np.concatenate(functions)
-    block = F @ np.vstack([every, F]).T
+    block = np.empty((len(F), new + len(F)))
+    block[:, :new], block[:, new:] = F @ every.T, F @ F.T  # half the work of a general product
     now = walked(pretend, free, loss, y, weights, block, block[:, new:].diagonal())
-    tables = (now.coef, now.mean)[: len(functions)]
-    moved = [table[:, :new] @ every + table[:, new:] @ F for table in tables]
+    table = np.concatenate((now.coef, now.mean)[: len(functions)])
+    moved = np.split(table[:, :new] @ every + table[:, new:] @ F, len(functions))
     after = replace(
         state,
         intercept=now.intercept, mean_intercept=now.mean_intercept,
         time=float(now.clock[0]), tube=now.tube, mean_tube=now.mean_tube,
-        losses=np.nan_to_num(now.losses, nan=_MOST, posinf=_MOST),
+        losses=np.fmin(now.losses, _MOST),
         span=float(now.clock[1]), doubt=now.doubt,
     )  # fmt: skip
     return after, moved, rule.alpha * scale * float(weights.sum())

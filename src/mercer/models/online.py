@@ -79,13 +79,14 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
     update : {"auto", "newton", "implicit", "explicit"}
         ``"implicit"``, ``"explicit"``: where the derivative of the loss is evaluated, after the
         step or before it. ``"newton"``: steps are implicit and of second order, in the span of
-        ``budget`` samples, the first ones; if later samples are outside of it, the older half is
-        given up for them. Functions that vary on many scales are learned in one pass. This needs
-        nine matrices of budget x budget numbers, and a few budget x budget operations for each
-        sample. By default Newton steps, or else implicit ones: with other values of ``eta``,
-        ``average``, ``removal`` or ``schedule`` (but ``"sqrt"``), which are about single steps;
-        with budgets of more than 2000, or for which there is no memory; and for kernels that turn
-        out not to be positive semi-definite. The last two give a warning; see ``update_``.
+        ``budget`` samples, the first ones that are no copies of one another; if later samples are
+        outside of it, the older half is given up for them. Functions that vary on many scales are
+        learned in one pass. This needs nine matrices of budget x budget numbers, and a few budget x
+        budget operations for each sample. By default Newton steps, or else implicit ones: with
+        other values of ``eta``, ``average``, ``removal`` or ``schedule`` (but ``"sqrt"``), which
+        are about single steps; with budgets of more than 2000, or for which there is no memory; and
+        for kernels that turn out not to be positive semi-definite. The last two give a warning; see
+        ``update_``.
     budget : int or str
         The number of samples to keep or, for vectors, memory such as ``"10 MB"``. A step takes as
         many kernel values as samples are kept.

@@ -1,6 +1,7 @@
 r"""What online Newton steps know of a stream: second moments in the span of the kept samples.
 
-Samples are kept until there are m of them. Functions f = sum_j c_j k(z_j, .) of these have slopes
+Samples are kept until there are m of them, but no copies. Functions f = sum_j c_j k(z_j, .) of
+these have slopes
 
 .. math:: c \leftarrow c - \eta_t \, (A_t + \lambda_t K)^{-1} L'(y_t, f(x_t) + b)\, k(Z, x_t),
    \qquad A_t = \frac1t \sum_{s \le t} w_s k(Z, x_s) k(x_s, Z),

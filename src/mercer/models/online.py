@@ -78,13 +78,13 @@ class OnlineKernelMachine(ByLoss, OnlineModel):
     update : {"auto", "newton", "implicit", "explicit"}
         ``"implicit"``, ``"explicit"``: where the derivative of the loss is evaluated, after the
         step or before it. ``"newton"``: steps are implicit and of second order, in the span of the
-        first ``budget`` samples; if later samples lie outside of it, they replace the older half.
-        Functions that vary on many scales are learned in one pass. This needs nine matrices of
-        budget x budget numbers, and a few budget x budget operations for each sample. By default
-        Newton steps, but implicit ones if ``eta``, ``average``, ``removal`` or ``schedule`` (other
-        than ``"sqrt"``) is set, which apply to single steps; with budgets of more than 2000, or too
-        large for the memory; and for kernels that turn out not to be positive semi-definite. The
-        last two cause a warning; see ``update_``.
+        first ``budget`` samples that are not copies of each other; if later samples lie outside of
+        it, they replace the older half. Functions that vary on many scales are learned in one pass.
+        This needs nine matrices of budget x budget numbers, and a few budget x budget operations
+        for each sample. By default Newton steps, but implicit ones if ``eta``, ``average``,
+        ``removal`` or ``schedule`` (other than ``"sqrt"``) is set, which apply to single steps;
+        with budgets of more than 2000, or too large for the memory; and for kernels that turn out
+        not to be positive semi-definite. The last two cause a warning; see ``update_``.
     budget : int or str
         The number of samples to keep or, for vectors, memory such as ``"10 MB"``. A step takes as
         many kernel values as samples are kept.

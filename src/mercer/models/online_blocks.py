@@ -21,6 +21,8 @@ from .online_samples import KeptSamples
 
 BLOCK = 256  # samples whose kernel values are computed at once, at most
 _LEAST = 32  # and at least, where the budget is smaller
+_COPY = 1e-5  # squared sine of the angle between features of samples that count as copies
+_NONE = np.zeros(0, dtype=int)
 _OWED = 0.01  # of the smallest second derivative: steps of the penalty are taken from this sum on
 
 
@@ -83,15 +85,16 @@ def second_order(
             kept = kept.replaced(np.arange(m // 2, m), block, P)
             curves, functions = curves.halved(functions, rule.alpha)
             state.diag = state.diag[m // 2 :]
-        more = min(rule.budget - len(kept), len(rows))
-        if more:
-            kept = kept.replaced(np.arange(len(kept) + more), block, P)
-        cross, diag = kept.cross(P), diagonal(kernel, P)
-        if more:
-            curves = curves.grown(cross[:more], float(w[:more].mean()))
-            functions = [np.pad(each, ((0, 0), (0, more))) for each in functions]
+        diag, room = diagonal(kernel, P), rule.budget - len(kept)
+        more = new_ones(kept.block(P), np.append(state.diag, diag), room) if room else _NONE
+        if len(more):
+            kept = kept.replaced(np.append(np.arange(len(kept)), len(kept) + more), block, P)
+        cross = kept.cross(P)
+        if len(more):
+            curves = curves.grown(cross[more], float(w[more].mean()))
+            functions = [np.pad(each, ((0, 0), (0, len(more)))) for each in functions]
             curves = curves.later(cross, w, diag, known=True)
-            state.diag = np.append(state.diag, diag[:more])
+            state.diag = np.append(state.diag, diag[more])
         if curves.due():
             before, curves = curves, curves.remade(rule.alpha)
             functions = [curves.carried(each, before) for each in functions]
@@ -101,13 +104,37 @@ def second_order(
         owed = owed + steps
         if owed.max() > _OWED * curves.penalty:
             functions[0], owed = curves.shrunk(functions[0], owed), 0 * owed
-        if not more:
+        if not len(more):
             curves = curves.later(cross, w, diag)
     tables = curves.coefficients(np.concatenate(functions))
     check_finite(tables)
     state.coef, *mean = np.split(tables, len(functions))
     state.mean = mean[0] if mean else state.mean
     return kept, state, Second(curves, functions, owed)
+
+
+def new_ones(block: np.ndarray, diag: np.ndarray, most: int) -> np.ndarray:
+    """The first samples of a block that are no copies of kept ones, or of one another.
+
+    Parameters
+    ----------
+    block : ndarray of shape (n, m + n)
+        Their kernel values with the samples that are kept, and with each other.
+    diag : ndarray of shape (m + n,)
+        k(x, x) of all of these.
+    most : int
+        How many to choose.
+    """
+    m, norms = block.shape[1] - len(block), np.sqrt(np.abs(diag))
+    cosine = np.sqrt(1 - _COPY)
+    near = (np.abs(block) >= cosine * norms[m:, None] * norms) & (norms > 0)
+    chosen: list[int] = []
+    for i in np.flatnonzero((norms[m:] > 0) & ~near[:, :m].any(axis=1)).tolist():
+        if len(chosen) == most:
+            break
+        if not near[i, [m + j for j in chosen]].any():
+            chosen.append(i)
+    return np.array(chosen if m + len(chosen) else [0], dtype=int)  # all of them may be 0
 
 
 def _blocks(

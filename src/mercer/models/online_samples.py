@@ -13,7 +13,7 @@ from ..ownership import owned
 from .common import on_vectors
 
 _PIECES = 8  # prepared parts that are looked at one by one before all are prepared again
-_ALONE = 2**18  # kernel values of vectors
+_ALONE = 2**19  # kernel values of vectors
 
 
 class KeptSamples:
@@ -45,8 +45,9 @@ class KeptSamples:
 
     def block(self, P: Data) -> np.ndarray:
         """Their kernel values with those that are kept, and with each other."""
-        if self._most == 1 and isinstance(P, np.ndarray):  # at once, which is faster
-            return self._values(P, np.concatenate([*self._pieces, P]))
+        parts = [*self._pieces, P]
+        if self._most == 1 and all(isinstance(part, np.ndarray) for part in parts):
+            return self._values(P, np.concatenate(parts))  # at once, which is faster
         return np.hstack([self.cross(P), self._values(P, P)])
 
     def _values(self, P: Data, Q: Data) -> np.ndarray:

@@ -46,6 +46,8 @@ def remove(rule, values, state, new):
     measure(state.coef, state.mean, rule.scale.size, end, energy)
     weigh(values.diag, state.absent, end, energy)
     other = lowest(energy, new)
+    if state.absent[other] > 0:  # squares that overflow are not compared
+        other = first(state.absent)
     if rule.removal == MERGE:
         merge(values, state, new, other)
     else:

@@ -1,6 +1,7 @@
 r"""The second moments of a stream in the span of the kept samples, for online Newton steps.
 
-The first m samples are kept. Functions f = sum_j c_j k(z_j, .) of these take steps
+The first m samples that are not copies of each other are kept. Functions f = sum_j c_j k(z_j, .)
+of these take steps
 
 .. math:: c \leftarrow c - \eta_t \, (A_t + \lambda_t K)^{-1} L'(y_t, f(x_t) + b)\, k(Z, x_t),
    \qquad A_t = \frac1t \sum_{s \le t} w_s k(Z, x_s) k(x_s, Z),

@@ -36,5 +36,9 @@ def test_it_is_an_error_if_they_are_kept_nowhere(one_job, monkeypatch, capsys):
 
 def test_jobs_call_loops_of_every_kind():
     names = " ".join(name for name, _ in warm_up._jobs())
-    for kind in ("SVC", "SVR", "Mismatch", "GlobalAlignment", "SubsetTree", "two_sample_test"):
+    kinds = """
+        SVC SVR OnlineOneClassSVM Mismatch Wildcard GlobalAlignment order=1 order=2 depth=3
+        SubsetTree MeanEmbedding two_sample_test
+    """
+    for kind in kinds.split():
         assert kind in names

@@ -85,6 +85,7 @@ def _jobs() -> list[tuple[str, Callable[[], Any]]]:
     job(m.SVC().fit, (large[:900] > 0).astype(float), noisy[:900] > 0)
     job(m.OneClassSVM().fit, X)
     job(m.OnlineKernelMachine(loss="logistic", budget=20).fit, X, two)
+    job(m.OnlineOneClassSVM().fit, X)
     job(m.SVC(kernel=m.Spectrum(2)).fit, _STRINGS, [0, 0, 1, 1])
     long = ["".join(rng.choice(list("ACGT"), 80)) for _ in range(60)]
     both(m.Spectrum(8), long)
@@ -92,15 +93,23 @@ def _jobs() -> list[tuple[str, Callable[[], Any]]]:
     for kernel in (
         m.Spectrum(3), m.BlendedSpectrum(3), m.Mismatch(4, 1), m.GappyKmer(), m.WeightedDegree(),
         m.Subsequence(), m.BlendedSubsequence(), m.AllSubsequences(), m.LocalAlignment(),
-        m.ContextTree(), m.TfIdf(m.Words()), m.RestrictedGappy(decay=0.5), m.StringPairHMM(),
+        m.Wildcard(), m.ContextTree(), m.TfIdf(m.Words()), m.RestrictedGappy(decay=0.5),
+        m.StringPairHMM(),
     ):  # fmt: skip
         both(kernel, _STRINGS)
     for kernel in (
-        m.GlobalAlignment(), m.GlobalAlignment(band=5), m.DynamicTimeWarping(), m.Signature(),
-        m.PairHMM(), m.SoftSubsequence(), m.DilatedConvolution(size=84),
+        m.GlobalAlignment(), m.GlobalAlignment(band=5), m.DynamicTimeWarping(), m.PairHMM(),
+        m.SoftSubsequence(), m.Signature(), m.Signature(order=1), m.Signature(order=2),
+        m.Signature(depth=3), m.DilatedConvolution(), m.DilatedConvolution(size=84),
     ):  # fmt: skip
         both(kernel, series)
-    for kernel in (m.Subtree(), m.SubsetTree(), m.PartialTree(), m.ElasticTree()):
+    for kernel in (
+        m.Subtree(),
+        m.SubsetTree(),
+        m.PartialTree(),
+        m.ElasticTree(),
+        m.ElasticTree(mutation=0.5),
+    ):
         both(kernel, _TREES)
     for kernel in (m.Mallows(), m.AverageKendall()):
         both(kernel, X)
@@ -109,7 +118,9 @@ def _jobs() -> list[tuple[str, Callable[[], Any]]]:
         m.ShortestPath(), m.Graphlet(), m.Graphlet(samples=1), m.WLAlignment(), m.GraphFiltration(),
     ):  # fmt: skip
         both(kernel, graphs)
-    both(m.ProbabilityProduct(), [X[i : i + 10] for i in range(0, 60, 10)])
+    bags = [X[i : i + 10] for i in range(0, 60, 10)]
+    both(m.ProbabilityProduct(), bags)
+    both(m.MeanEmbedding(m.Gaussian()), bags)
     both(m.Fisher(m.DiscreteHMM.fit(_STRINGS, 2)), _STRINGS)
     for kernel in (
         m.RandomWalk(), m.RandomWalk(node="labels"), m.RandomWalk(node="labels", steps=3),
@@ -118,6 +129,7 @@ def _jobs() -> list[tuple[str, Callable[[], Any]]]:
         both(kernel, graphs)
     job(schedule.load)
     job(m.two_sample_test, X[:30], X[30:])
+    job(m.two_sample_test, long[:30], long[30:], m.Spectrum(3))
     job(m.two_sample_test, large[:1500], large[1500:])
     job(m.two_sample_test, large, large, m.Laplacian())
     job(m.independence_test, X[:, :1], X[:, 1:])

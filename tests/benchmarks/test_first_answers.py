@@ -1,0 +1,20 @@
+"""First answers: programs that can be read, and the line of a table."""
+
+import ast
+
+from benchmarks.first_answers import line
+from benchmarks.first_jobs import JOBS
+
+
+def test_programs_can_be_read():
+    for job in JOBS:
+        ast.parse(job.ours)
+        ast.parse(job.theirs)
+    assert len({job.name for job in JOBS}) == len(JOBS) > 200
+
+
+def test_late_answers_are_marked():
+    row = {"job": "KernelRidge", "cold": 2.0, "cold_clock": 2.5, "warm": 1.2, "warm_clock": 1.3}
+    assert not line({**row, "loops": []}).endswith("late")
+    assert line({**row, "loops": [], "cold": 3.1}).endswith("late")
+    assert line({**row, "loops": [], "sklearn": 0.9}).endswith("late")

@@ -151,6 +151,13 @@ def test_constant_is_the_middle_of_a_flat_part():
     assert Hinge().constant(np.ones(3), np.ones(3))[0] == pytest.approx(1.0)
 
 
+@pytest.mark.parametrize("loss", [Squared(), Absolute(), Quantile(0.2), Expectile(0.3)], ids=repr)
+@pytest.mark.parametrize("unit", [1e-90, 1e-20, 1e-9, 1e9, 1e90])
+def test_constant_has_the_unit_of_the_targets(loss, unit, rng):
+    y, w = rng.standard_normal(60), rng.uniform(0, 2, 60)
+    assert loss.constant(unit * y, w) / unit == pytest.approx(loss.constant(y, w), abs=1e-10)
+
+
 @each
 def test_value_alone_is_enough(rng, loss, formula):
     mine = OnlyValue(loss)

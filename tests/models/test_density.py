@@ -223,4 +223,24 @@ def test_values_beyond_logarithms_are_refused():
     model = KernelDensity(Exponential()).fit([[1.0], [2.0]])
     assert model.score_samples([[1e5]])[0] == pytest.approx(2e5 - np.log(2))
     with np.errstate(over="ignore"), pytest.raises(DomainError, match="not finite numbers"):
-        model.decision_function([[1e300]])
+        model.decision_function([[1.5e308]])
+
+
+@pytest.mark.parametrize("size", [1e8, 1e12, 1e100])
+def test_large_values_by_their_logarithms(size, rng):
+    """<x, y> is far below the squares of far samples: nothing may cancel."""
+    X, Z = np.abs(rng.normal(size=(50, 2))), np.abs(rng.normal(size=(9, 2)))
+    model = KernelDensity(Exponential(2.0)).fit(X)
+    wanted = (2 * size * Z @ X.T).max(axis=1)  # the sum is that of its largest term
+    np.testing.assert_allclose(model.score_samples(size * Z), wanted, rtol=1e-6)
+    model = KernelDensity(Exponential(2.0)).fit(size * X)
+    np.testing.assert_allclose(model.score_samples(Z), wanted, rtol=1e-6)
+
+
+def test_logarithms_that_rounding_moves_are_refused(rng):
+    X = 1e8 * np.abs(rng.normal(size=(50, 2)))
+    with pytest.raises(DomainError, match="rounding would decide about densities"):
+        KernelDensity(Exponential() ** 2).fit(X)
+    model = KernelDensity(Exponential() ** 2).fit(X / 1e8)
+    with pytest.raises(DomainError, match="rounding would decide about densities"):
+        model.score_samples(X)

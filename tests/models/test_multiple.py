@@ -194,3 +194,19 @@ def test_only_two_solutions_are_kept(rng, monkeypatch):
     model = MultipleKernelMachine(kernels, alpha=0.1, tol=1e-5).fit(X, y)
     assert len(sizes) == model.weighing_.n_iter + 1 > 4
     assert max(sizes) == 2
+
+
+@pytest.mark.parametrize("p", [1, 2, np.inf])
+def test_units_of_targets_do_not_matter(p, rng):
+    """Objectives whose squares overflow or underflow; one target larger than all others."""
+    X = rng.normal(size=(60, 2))
+    y, kernels = np.sin(X[:, 0]), [Gaussian(1.0), Gaussian(5.0), Linear()]
+    one, other = y.copy(), y.copy()
+    one[3], other[3] = 1e10, 1e140
+    for given, moved, unit in ((y, 1e-90 * y, 1e-90), (y, 1e140 * y, 1e140), (one, other, 1e130)):
+        wanted = MultipleKernelMachine(kernels, p=p).fit(X, given)
+        model = MultipleKernelMachine(kernels, p=p).fit(X, moved)
+        assert model.gap_ <= 1e-3
+        np.testing.assert_allclose(model.weights_, wanted.weights_, atol=1e-4)
+        scale = np.abs(wanted.predict(X)).max()
+        np.testing.assert_allclose(model.predict(X) / unit, wanted.predict(X), atol=1e-4 * scale)

@@ -1,10 +1,20 @@
 import numpy as np
 import pytest
 from sklearn import svm as sk
+from sklearn.base import clone
 from sklearn.datasets import make_friedman1
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from mercer import LSSVR, SVR, Gaussian, KernelRidge, NuSVR, Spectrum
+from mercer import (
+    LSSVR,
+    SVR,
+    Gaussian,
+    KernelMachine,
+    KernelQuantileRegressor,
+    KernelRidge,
+    NuSVR,
+    Spectrum,
+)
 from mercer.exceptions import ConvergenceWarning
 
 
@@ -125,3 +135,22 @@ def test_early_stop_is_said(data):
         model = SVR(max_iter=2).fit(*data)
     assert (model.fit_status_, model.n_iter_) == (1, 2)
     assert caught[0].filename == __file__
+
+
+@pytest.mark.parametrize("n", [60, 1200])
+@pytest.mark.parametrize("size", [1e25, 1e100, 1e300])
+def test_one_target_of_any_size(n, size, rng):
+    """It is on its bound, and all else stays as it is for one that is only large."""
+    X = rng.normal(size=(n, 2))
+    y = np.sin(X[:, 0])
+    one, other = y.copy(), y.copy()
+    one[3], other[3] = 1e6, size
+    for model in (
+        SVR(gamma=0.5),
+        NuSVR(gamma=0.5, nu=0.3),
+        KernelMachine(loss="absolute", kernel=Gaussian()),
+        KernelMachine(loss="huber", kernel=Gaussian()),
+        KernelQuantileRegressor(0.5, kernel=Gaussian()),
+    ):
+        wanted = clone(model).fit(X, one).predict(X)
+        assert np.allclose(clone(model).fit(X, other).predict(X), wanted, atol=2e-3)

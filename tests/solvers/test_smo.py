@@ -7,7 +7,7 @@ from mercer.gram.row_loops import add_rows, scatter
 from mercer.gram.rows import RowGram
 from mercer.solvers import smo, smo_state, working_set
 from mercer.solvers.smo import BoxProblem, solve_box
-from mercer.solvers.smo_loops import BIG, compact, mirror, refill, slopes
+from mercer.solvers.smo_loops import BLOCKED, compact, mirror, refill, slopes
 
 
 def blocks(K):
@@ -191,9 +191,9 @@ def test_slopes(rng):
     rise, fall = np.empty(7), np.empty(7)
     ends = slopes(g, beta, lower, upper, 0.1, rise, fall)
     sign = np.array([1, 0, 1, -1, -1, 0, 0]) * 0.1
-    np.testing.assert_allclose(rise, np.where(beta < upper, g + sign, BIG))
+    np.testing.assert_allclose(rise, np.where(beta < upper, g + sign, BLOCKED))
     sign = np.array([-1, 1, 1, 0, -1, 0, 1]) * 0.1
-    np.testing.assert_allclose(fall, np.where(beta > lower, g + sign, -BIG))
+    np.testing.assert_allclose(fall, np.where(beta > lower, g + sign, -BLOCKED))
     assert ends == (rise.min(), fall.max())
 
 

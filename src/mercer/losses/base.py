@@ -12,7 +12,8 @@ from ..checks import is_number
 from ..params import Params, parameter
 
 _BISECTIONS = 100
-_FAR = 2.0**40  # no score is looked for beyond
+_LARGEST = 1e300
+_FAR = 2.0**40  # times the largest target, if that exceeds 1: no score is looked for beyond
 _EDGE = 1e-7  # by how much a dual variable may leave its interval before its conjugate is infinite
 _TINY = np.finfo(float).tiny
 
@@ -124,16 +125,19 @@ class Loss(Params, ABC):
                 total = float(weights @ self.subgradient_range(y, np.full(len(y), b))[side])
             return total >= 0 if side else total > 0
 
+        size = float(np.abs(y[weights > 0]).max(initial=0.0))
+        unit = min(1.0, size) if size > 0 else 1.0  # small targets have small constants
+        far = min(_FAR * max(1.0, size), _LARGEST)
         ends = []
         for side in (0, 1):
-            low, high, reach = -1.0, 1.0, 2.0
-            while past(low, side) and reach < _FAR:
+            low, high, reach = -unit, unit, 2 * unit
+            while past(low, side) and reach < far:
                 low, reach = low - reach, 2 * reach
-            while not past(high, side) and reach < _FAR:
+            while not past(high, side) and reach < far:
                 high, reach = high + reach, 2 * reach
-            if reach >= _FAR:
+            if reach >= far:
                 continue
-            while high - low > 1e-12 * max(1.0, abs(low), abs(high)):
+            while high - low > 1e-12 * max(unit, abs(low), abs(high)):
                 middle = (low + high) / 2
                 low, high = (low, middle) if past(middle, side) else (middle, high)
             ends.append((low + high) / 2)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import KW_ONLY, dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..checks import check_fraction
 from ..data import Data, length
-from ..exceptions import not_finite
+from ..exceptions import DomainError, not_finite
 from ..gram.plan import Plan
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.approximate.rules import Approximated
@@ -30,7 +31,12 @@ from .common import (
 from .kept import KEPT, KeepsSamples
 
 _STRIP = 1_000_000  # kernel values at a time
-_LOGARITHMS = {"exp": lambda D: D, "laplacian": lambda D: -np.sqrt(D)}  # of profiles, by name
+_LARGEST = 7e13  # offset of logarithms: rounding moves larger ones by more than a hundredth
+_LOGARITHMS: dict[str, Callable[..., np.ndarray]] = {  # of profiles, by name
+    "exp": lambda D: D,
+    "laplacian": lambda D: -np.sqrt(D),
+    "exponential": lambda T, scale: np.multiply(T, scale, out=T),
+}
 
 
 class DensityEstimate(KeepsSamples, KernelByName):
@@ -206,7 +212,9 @@ def log_tiles(kernel: Kernel, X: Data, Y: Data) -> Tile:
     row, col = kernel.formula(X), kernel.formula(Y)
     one, other = (f.scaled_atom() if f is not None else None for f in (row, col))
     if one is not None and other is not None and one[1].profile.name in _LOGARITHMS:
-        function = _LOGARITHMS[one[1].profile.name]
+        profile = one[1].profile
+        known = dict(profile.parameters) if profile.name == "exponential" else {}
+        function = partial(_LOGARITHMS[profile.name], **known)
         parts = [
             replace(atom, profile=replace(atom.profile, name="log", function=function, slope=None))
             for _, atom in (one, other)
@@ -216,6 +224,12 @@ def log_tiles(kernel: Kernel, X: Data, Y: Data) -> Tile:
     logs = kernel.log_tiles(X, Y)
     if logs is not None:
         a, b = kernel.log_offsets(X), kernel.log_offsets(Y)
+        if max(a.max(initial=0.0), b.max(initial=0.0)) > _LARGEST:
+            raise DomainError(
+                f"{kernel!r} reaches e^{_LARGEST:.0e} on these data, where rounding would decide "
+                "about densities; scale the data (such as by StandardScaler), or normalise the "
+                "kernel (.normalize())."
+            )
         return lambda rows, cols: logs(rows, cols) + a[rows, None] + b[None, cols]
     plain = kernel.tiles(X, Y)
     return lambda rows, cols: _logs(plain(rows, cols), kernel)

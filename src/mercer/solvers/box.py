@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import brentq
 
-BIG = 1e300  # the slope of a variable that a bound stops
+BLOCKED = np.inf  # the slope of a variable that a bound stops
 _ZERO = 1e-9  # a sum that is only rounding, as a part of the sum of all its terms in size
 
 
@@ -61,11 +61,13 @@ class BoxSolution:
 def slopes(
     problem: BoxProblem, beta: np.ndarray, gradient: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The slopes of the objective upwards and downwards; ±BIG where a bound stops."""
+    """The slopes of the objective upwards and downwards; ±BLOCKED where a bound stops."""
     epsilon = problem.epsilon
     up = gradient + np.where(beta >= 0, epsilon, -epsilon)
     down = gradient + np.where(beta > 0, epsilon, -epsilon)
-    return np.where(beta < problem.upper, up, BIG), np.where(beta > problem.lower, down, -BIG)
+    return np.where(beta < problem.upper, up, BLOCKED), np.where(
+        beta > problem.lower, down, -BLOCKED
+    )
 
 
 def largest_violation(problem: BoxProblem, beta: np.ndarray, gradient: np.ndarray) -> float:
@@ -73,7 +75,7 @@ def largest_violation(problem: BoxProblem, beta: np.ndarray, gradient: np.ndarra
     groups, count = problem.grouping()
     rise, fall = slopes(problem, beta, gradient)
     parts = [groups == t for t in range(count)]
-    return float(max(fall[g].max(initial=-BIG) - rise[g].min(initial=BIG) for g in parts))
+    return float(max(fall[g].max(initial=-BLOCKED) - rise[g].min(initial=BLOCKED) for g in parts))
 
 
 def multiplier(problem: BoxProblem, solution: BoxSolution, group: int = 0) -> float:
@@ -89,10 +91,10 @@ def multiplier(problem: BoxProblem, solution: BoxSolution, group: int = 0) -> fl
     free = inside & (rise == fall)
     if free.any():
         return float(rise[free].mean())
-    low, high = fall[inside].max(initial=-BIG), rise[inside].min(initial=BIG)
-    if low <= -BIG / 2:
+    low, high = fall[inside].max(initial=-BLOCKED), rise[inside].min(initial=BLOCKED)
+    if low == -BLOCKED:
         return float(high)
-    return float(low) if high >= BIG / 2 else float(low + high) / 2
+    return float(low) if high == BLOCKED else float(low + high) / 2
 
 
 def best_multiplier(problem: BoxProblem, g: np.ndarray, ridge: np.ndarray) -> float:

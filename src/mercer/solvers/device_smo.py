@@ -27,7 +27,7 @@ from ..gram.device.rows import DeviceMatrix
 from ..gram.device.torch_ import get, import_torch, put
 from ..gram.rows import RowGram
 from ..gram.tiles import slices
-from .box import BIG, BoxProblem, BoxSolution
+from .box import BLOCKED, BoxProblem, BoxSolution
 from .device_steps import add_rows_there, take_all_steps
 from .smo import solve_box
 from .smo_state import NOT_FINITE
@@ -177,8 +177,8 @@ class _Boxes:
         down = self.g + torch.where(b > 0, self.epsilon, -self.epsilon)
         for t in range(self.groups):
             of = self.group == t
-            rise = torch.where((b < self.upper) & of, up, BIG)
-            fall = torch.where((b > self.lower) & of, down, -BIG)
+            rise = torch.where((b < self.upper) & of, up, BLOCKED)
+            fall = torch.where((b > self.lower) & of, down, -BLOCKED)
             out.append((rise, fall, rise.amin(1), fall.amax(1)))
         return out
 

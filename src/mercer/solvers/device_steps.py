@@ -15,11 +15,12 @@ import numpy as np
 
 from ..gram.device.torch_ import get
 from ..gram.device.triton_ import interpreted, launch
-from .smo_loops import FAR, take_steps
+from .smo_loops import take_steps
 
 Tensor = Any
 
 _TINY = {"float32": 2.0**-23, "float64": 1e-12}  # curvatures are not below it
+_END = 1e30  # the slope of a variable that a bound stops
 _ROWS, _COLUMNS = 16, 128  # of a tile of kernel rows that are added up
 
 _STEPS = f'''
@@ -55,21 +56,23 @@ def fused(block, slope, value, below, above, group, goals, limits, taken, epsilo
     while going > 0:
         rises = g + tl.where(b >= 0, epsilon, -epsilon).to(g.dtype)
         falls = g + tl.where(b > 0, epsilon, -epsilon).to(g.dtype)
-        rises = tl.where(b < upper, rises, {FAR})
-        falls = tl.where(b > lower, falls, -{FAR})
+        rises = tl.where(b < upper, rises, {_END})
+        falls = tl.where(b > lower, falls, -{_END})
         up = tl.where((epsilon > 0) & (b < 0), 0.0, upper)
         down = tl.where((epsilon > 0) & (b > 0), 0.0, lower)
         if GROUPS == 2:
             low, i, room, high = tl.reduce(
-                (tl.where(part == 0, rises, {FAR}), k, up - b, tl.where(part == 0, falls, -{FAR})),
+                (tl.where(part == 0, rises, {_END}), k, up - b,
+                 tl.where(part == 0, falls, -{_END})),
                 0, lowest)
             low_, i_, room_, high_ = tl.reduce(
-                (tl.where(part == 1, rises, {FAR}), k, up - b, tl.where(part == 1, falls, -{FAR})),
+                (tl.where(part == 1, rises, {_END}), k, up - b,
+                 tl.where(part == 1, falls, -{_END})),
                 0, lowest)
             second = high_ - low_ > high - low
             low, high = tl.where(second, low_, low), tl.where(second, high_, high)
             i, room = tl.where(second, i_, i), tl.where(second, room_, room)
-            falls = tl.where(part == tl.where(second, 1, 0), falls, -{FAR})
+            falls = tl.where(part == tl.where(second, 1, 0), falls, -{_END})
         else:
             low, i, room, high = tl.reduce((rises, k, up - b, falls), 0, lowest)
         going = ((high - low >= goal) & (steps < limit)).to(tl.int32)

@@ -135,6 +135,7 @@ class _Search:
         self.best = np.full(count, count ** (-1 / p))
         self.cuts: list[Cut] = []
         self.history: list[tuple[float, float]] = []
+        self.unit = 0.0  # a power of two: of the objective, whose square may not be a number
 
     # ---- the two ways ----------------------------------------------------------------------
     def by_levels(self) -> None:
@@ -164,16 +165,23 @@ class _Search:
         if not self.settled or np.array_equal(kept > 0, self.best > 0):
             return
         eta = kept / kept.sum()
-        cut = self.oracle(eta)
+        cut = self._solved(eta)
         self.cuts.append(cut)
         if cut.value - self.lower <= self.tol * abs(cut.value):
             self.upper, self.best = cut.value, eta
         self.history.append((self.upper, self.lower))
 
     # ---- bounds ----------------------------------------------------------------------------
+    def _solved(self, eta: np.ndarray) -> Cut:
+        """What is known of J at these weights, in a unit in which it is about 1 at the first."""
+        value, offset, slope = self.oracle(eta)
+        if not self.unit:
+            self.unit = 2.0 ** np.frexp(max(abs(value), np.abs(slope).max(initial=0.0)))[1] or 1.0
+        return Cut(value / self.unit, offset / self.unit, slope / self.unit)
+
     def visit(self, eta: np.ndarray) -> None:
         """Solve the problem for these weights, and add the resulting bound for all others."""
-        cut = self.oracle(eta)
+        cut = self._solved(eta)
         self.cuts.append(cut)
         if cut.value < self.upper:
             self.upper, self.best = cut.value, eta
@@ -218,9 +226,14 @@ class _Search:
     def left(self) -> bool:
         return len(self.cuts) < self.max_iter
 
+    def _in_units(self, bounds: list[tuple[float, float]]) -> list[tuple[float, float]]:
+        return [(upper * self.unit, lower * self.unit) for upper, lower in bounds]
+
     def result(self) -> KernelWeights:
+        (upper, lower), *_ = self._in_units([(self.upper, self.lower)])
+        history = self._in_units(self.history)
         found = KernelWeights(
-            self.best, self.upper, self.lower, self.settled, len(self.cuts), "optimal", self.history
+            self.best, upper, lower, self.settled, len(self.cuts), "optimal", history
         )
         if not found.converged:
             found.message = (

@@ -12,7 +12,7 @@ from ..gram.base import Gram
 from ..gram.rows import FeatureRowGram, RowGram
 from ..losses.base import Dual, Loss
 from ..losses.classification import Logistic
-from .box import BIG, BoxProblem, slopes
+from .box import BoxProblem, slopes
 from .coordinate import solve_coordinate
 from .dual import solve_dual, watched
 from .logistic_coordinate import solve_logistic_coordinate
@@ -115,7 +115,7 @@ def solve_by_dual(
     if spare:
         return C, np.zeros(1), found.n_iter
     rise, fall = slopes(box, found.beta, found.gradient)
-    ends = [end for end in (rise.min(), fall.max()) if abs(end) < BIG / 2]
+    ends = [end for end in (rise.min(), fall.max()) if np.isfinite(end)]
     return C, np.array([-float(np.mean(ends)) if ends else 0.0]), found.n_iter
 
 

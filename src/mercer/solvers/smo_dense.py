@@ -18,7 +18,7 @@ import numpy as np
 
 from ..engine.lapack import lapack
 from .box import BoxProblem, BoxSolution, largest_violation
-from .smo_loops import FAR, steps_guided_by
+from .smo_loops import BLOCKED, steps_guided_by
 
 LARGEST = 400  # samples
 _FIRST = 10_000  # steps, of which nearly all problems take fewer
@@ -143,15 +143,15 @@ def plain_steps(
     A step goes up in i, whose slope upwards is the lowest of its group, and down in the j of the
     same group that would let the objective fall most if there were no bounds.
     """
-    up, down = np.full((n_groups, len(beta)), FAR), np.full((n_groups, len(beta)), -FAR)
+    up, down = np.full((n_groups, len(beta)), BLOCKED), np.full((n_groups, len(beta)), -BLOCKED)
     changed: Iterable[int] = range(len(beta))
     steps = 0
     while True:
         for k in changed:
             t, b = groups[k], beta[k]
-            up[t, k] = (epsilon if b >= 0 else -epsilon) if b < upper[k] else FAR
-            down[t, k] = (epsilon if b > 0 else -epsilon) if b > lower[k] else -FAR
-        violation, low, of, i = -FAR, 0.0, 0, 0
+            up[t, k] = (epsilon if b >= 0 else -epsilon) if b < upper[k] else BLOCKED
+            down[t, k] = (epsilon if b > 0 else -epsilon) if b > lower[k] else -BLOCKED
+        violation, low, of, i = -BLOCKED, 0.0, 0, 0
         for t in range(n_groups):
             rise = g + up[t]
             k = rise.argmin()

@@ -10,12 +10,11 @@ import numpy as np
 
 from .._compiled import intrinsic, njit
 from ..gram.row_loops import add_rows
-from .box import BIG
+from .box import BLOCKED
 
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
 _EXACT = {"nnan", "nsz"}  # what leaves sums and products as they are written, as in NumPy
 _STRIP = 16  # rows of a block that are mirrored together: a line of the processor's cache
-FAR = 1e30  # a slope that no variable has
 _SAFE = 2e-5  # goals above this part of the gradient can be reached in single precision
 _WIDE = 10_000  # entries of the gradient added up at a time
 _CHUNK = 64  # variables whose extremes are kept, to find quickly where they are
@@ -49,18 +48,18 @@ _smaller, _larger = _extreme("minnum"), _extreme("maxnum")
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def slopes(g, beta, lower, upper, epsilon, rise, fall):
-    """Fill in the slopes of the objective upwards and downwards; ±BIG where a bound stops.
+    """Fill in the slopes of the objective upwards and downwards; ±BLOCKED where a bound stops.
 
     Returns the smallest slope upwards and the largest downwards: their difference is the
     violation of optimality.
     """
-    lowest, highest = BIG, -BIG
+    lowest, highest = BLOCKED, -BLOCKED
     for k in range(beta.size):
         b = beta[k]
         up = g[k] + (epsilon if b >= 0 else -epsilon)
         down = g[k] + (epsilon if b > 0 else -epsilon)
-        rise[k] = up if b < upper[k] else BIG
-        fall[k] = down if b > lower[k] else -BIG
+        rise[k] = up if b < upper[k] else BLOCKED
+        fall[k] = down if b > lower[k] else -BLOCKED
         lowest = _smaller(lowest, rise[k])
         highest = _larger(highest, fall[k])
     return lowest, highest
@@ -142,13 +141,13 @@ def steps_guided_by(
     tiny = fine(max(np.finfo(rows.dtype).eps, 1e-12))
     for k in range(n):
         for t in range(n_groups):
-            up[t, k], down[t, k] = FAR, -FAR
+            up[t, k], down[t, k] = BLOCKED, -BLOCKED
         if slot[k] >= 0 or source is not None:
             _set_offsets(k, beta, lower, upper, epsilon, groups, up, down)
     Ki = Kj = rows[0]
     step, steps = 0.0, 0
     while True:
-        violation, low, of = -FAR, real(0.0), 0
+        violation, low, of = -BLOCKED, real(0.0), 0
         for t in range(n_groups):
             _move(g, up[t], down[t], Ki, Kj, real(step), lows[t], highs[t])
             step = 0.0  # g has moved once and for all groups
@@ -206,8 +205,8 @@ def _read(source, k, rows, slot):
 @njit(cache=True, nogil=True, inline="always")
 def _set_offsets(k, beta, lower, upper, epsilon, groups, up, down):
     t, b = groups[k], beta[k]
-    up[t, k] = (epsilon if b >= 0 else -epsilon) if b < upper[k] else FAR
-    down[t, k] = (epsilon if b > 0 else -epsilon) if b > lower[k] else -FAR
+    up[t, k] = (epsilon if b >= 0 else -epsilon) if b < upper[k] else BLOCKED
+    down[t, k] = (epsilon if b > 0 else -epsilon) if b > lower[k] else -BLOCKED
 
 
 @njit(cache=True, nogil=True, fastmath=_EXACT)
@@ -216,7 +215,7 @@ def _move(g, up, down, Ki, Kj, step, lows, highs):
     n, chunk = np.uint64(g.size), np.uint64(_CHUNK)
     start = np.uint64(0)
     for c in range(lows.size):
-        lowest, highest = g.dtype.type(FAR), g.dtype.type(-FAR)
+        lowest, highest = g.dtype.type(BLOCKED), g.dtype.type(-BLOCKED)
         for k in range(start, min(n, start + chunk)):
             value = g[k] + step * (Ki[k] - Kj[k])
             g[k] = value

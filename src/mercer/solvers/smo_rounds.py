@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from .._compiled import njit
-from .smo_loops import BIG, _smaller
+from .smo_loops import BLOCKED, _smaller
 
 FEW = 32  # variables that are looked at together for violators
 _EXACT = {"nnan", "nsz"}
@@ -77,10 +77,10 @@ def _lowest_of_chunks(side, sign, group, t, among, lowest):
     n, chunk = np.uint64(side.size), np.uint64(FEW)
     start = np.uint64(0)
     for c in range(lowest.size):
-        least = BIG
+        least = BLOCKED
         for k in range(start, min(n, start + chunk)):
             there = among[k] & (group[k] == t)
-            least = _smaller(least, sign * side[k] if there else BIG)
+            least = _smaller(least, sign * side[k] if there else BLOCKED)
         lowest[c] = least
         start += chunk
 

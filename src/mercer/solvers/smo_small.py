@@ -10,7 +10,7 @@ import numpy as np
 
 from .._compiled import njit
 from ..gram.exponential import exp_rows
-from .smo_loops import BIG, guiding, slopes, steps_guided_by
+from .smo_loops import BLOCKED, guiding, slopes, steps_guided_by
 
 _FAST = {"nnan", "nsz", "reassoc", "contract", "arcp"}
 _AT_ONCE = 32  # rows at least that are computed together
@@ -88,7 +88,7 @@ def _solve(
         room = min(max(_AT_ONCE, used // 4), rows.shape[0] - used)
         for t in range(n_groups):
             if n_groups > 1:
-                low, high = BIG, -BIG
+                low, high = BLOCKED, -BLOCKED
                 for k in range(n):
                     if groups[k] == t:
                         low, high = min(low, rise[k]), max(high, fall[k])

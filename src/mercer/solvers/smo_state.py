@@ -16,7 +16,7 @@ from ..exceptions import DomainError
 from ..gram.rows import Product, RowGram
 from .box import BoxProblem
 from .rows import RowCache
-from .smo_loops import BIG, slopes
+from .smo_loops import BLOCKED, slopes
 from .smo_rounds import FEW
 from .smo_shared import SharedWork
 from .working_set import SMALLEST, WorkingSet
@@ -127,7 +127,9 @@ class State:
         extremes = []
         for t in range(self.n_groups):
             of = self.group == t
-            extremes.append((self.rise[of].min(initial=BIG), self.fall[of].max(initial=-BIG)))
+            extremes.append(
+                (self.rise[of].min(initial=BLOCKED), self.fall[of].max(initial=-BLOCKED))
+            )
         return float(max(high - low for low, high in extremes)), extremes
 
     def _gradient(self, of: np.ndarray, product: Product) -> np.ndarray:

@@ -106,7 +106,10 @@ def execute(control, table, starts, bounds, helpers, info):
     info : array
         The codes that routines report.
     """
-    shared = helpers.max() > 0 and compare_and_swap(control, BUSY, 0, 1)
+    most = 0
+    for phase in range(helpers.size):
+        most = max(most, helpers[phase])
+    shared = most > 0 and compare_and_swap(control, BUSY, 0, 1)
     for phase in range(helpers.size):
         first, last = bounds[phase], bounds[phase + 1]
         if shared and helpers[phase] > 0:

@@ -172,14 +172,14 @@ def test_columns_of_tables(data):
     sum_ = kernel + Spectrum(3).on("rest") + Gaussian(3.0).on("size")
     many = KernelRidge(0.1, kernel=sum_).fit(table, y)
     uneven = pd.DataFrame({"dna": ["ACGT"], "rest": ["ACGTA"], "size": [4.0]})
-    with pytest.raises(ValueError, match="strings in several columns"):
+    with pytest.raises(ValueError, match="strings or series in several columns"):
         position_weights(many, uneven)
     parts = [position_weights(many, uneven, column=c) for c in ("dna", "rest")]
     assert [len(part) for part in parts] == [4, 5]
     rest = Gaussian(3.0).on("size")(uneven, table)[0] @ many.dual_coef_
     assert sum(map(np.sum, parts)) + rest == pytest.approx(many.predict(uneven)[0], abs=1e-9)
     assert len(kmer_weights(many, 1, column="rest")[0].text) == 3
-    with pytest.raises(ValueError, match="no kernel on strings uses the column 'size'"):
+    with pytest.raises(ValueError, match="no kernel on strings or series uses the column 'size'"):
         kmer_weights(many, column="size")
 
 

@@ -159,6 +159,7 @@ def test_missing_values():
     [
         (["setosa", "virginica"] * 10, r"labels \('setosa', 'virginica'\), not numbers"),
         ([*range(15), 1e308], "values as large as 1e\\+308"),
+        (1e-200 * np.arange(20), "differ by 2e-199, whose squares underflow"),
         ([True, False] * 10, "--task classification"),
         ([2.0] * 20, "same value in every row"),
         ([np.nan] * 20, "missing in every row"),

@@ -1,4 +1,4 @@
-"""What a fitted model has learned about strings: which k-mers or words matter, and where.
+"""What a fitted model has learned about strings and series: which parts count, and where.
 
 With a kernel of explicit features, f(x) is a sum over the windows of x. The contribution of each
 window is divided among the places it uses, so that the weights of the places add up to f(x).
@@ -7,13 +7,16 @@ window is divided among the places it uses, so that the weights of the places ad
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..checks import check_count
 from ..data import Data, is_frame, length
+from ..kernels.base import Kernel
+from ..kernels.series.convolution import DilatedConvolution
+from ..kernels.series.windows import LagEmbedding
 from ..kernels.strings.base import Substrings
 from ..kernels.strings.words import Words
 from ..rkhs.function import RKHSFunction
@@ -21,7 +24,8 @@ from .terms import Term, by_column, function_of, look_up
 
 _KNOWN = (
     "kernels that count substrings or words (Spectrum, BlendedSpectrum, Mismatch, GappyKmer, "
-    "RestrictedGappy, Wildcard, Substitution, WeightedDegree, Profile, Words)"
+    "RestrictedGappy, Wildcard, Substitution, WeightedDegree, Profile, Words), "
+    "or parts of series (DilatedConvolution, LagEmbedding),"
 )
 
 
@@ -90,7 +94,8 @@ def kmer_weights(
 
 
 def position_weights(model: Any, x: Any, *, output: int = 0, column: Hashable = None) -> Any:
-    """How much each position of a sequence adds to the decision of a model.
+    """How much each position of a sequence, or each time of a series, adds to the decision of a
+    model.
 
     The weights of all features come from one pass over the training sequences, whether one
     sequence is explained or many.
@@ -98,8 +103,9 @@ def position_weights(model: Any, x: Any, *, output: int = 0, column: Hashable = 
     Parameters
     ----------
     model : estimator or RKHSFunction
-        As for :func:`kmer_weights`.
-    x : str, bytes, sequence of int, or table; or a list of sequences
+        As for :func:`kmer_weights`; or with a kernel on series that is a sum over times:
+        :class:`~mercer.DilatedConvolution` or :class:`~mercer.LagEmbedding`.
+    x : str, bytes, sequence of int, series, or table; or a list of sequences
         One sequence, of the kind of the training sequences, or several; in a table, the rows that
         hold them.
     output, column
@@ -228,10 +234,7 @@ class _Windows(_Counted):
 
     def windows(self) -> Iterator[tuple[Any, int | None, float]]:
         if self.kernel.domain.kind != "strings":
-            raise TypeError(
-                f"{type(self.kernel).__name__} does not work on strings, so there are no k-mers "
-                "to list; position_weights shows which positions matter."
-            )
+            raise _no_kmers(self.kernel)
         sequences, texts = self.kernel.read(self.points), list(self.points)
         rows = np.repeat(np.arange(len(sequences)), sequences.lengths)
         together: dict[int, list] = {}
@@ -254,9 +257,43 @@ class _Windows(_Counted):
                     yield text, position, gain
 
 
+class _Times(_Counted):
+    """What the times of series add."""
+
+    kernel: DilatedConvolution | LagEmbedding
+
+    def counts(self) -> Any:
+        raise _no_kmers(self.kernel)
+
+    def places(self, X: Data) -> list[np.ndarray]:
+        X, scale = self.seen(X)
+        gains = self.kernel.gains(X, self.points, self.scaled)
+        factors = np.broadcast_to(np.exp(scale), len(gains))
+        return [factor * gain for factor, gain in zip(factors, gains, strict=True)]
+
+    def windows(self) -> Iterator[Any]:
+        raise _no_kmers(self.kernel)
+
+
+_ADDED: dict[type, Callable[..., _Counted]] = {
+    Substrings: _Windows,
+    Words: _Words,
+    DilatedConvolution: _Times,
+    LagEmbedding: _Times,
+}
+
+
 def _terms(f: RKHSFunction, column: Hashable) -> list[_Counted]:
-    """What f adds up over strings of a column: functions of kernels of substrings or words."""
-    terms = by_column(f, column, Substrings | Words, "strings", _KNOWN)
+    """What f adds up over sequences of a column: functions of kernels that count their parts."""
+    terms = by_column(f, column, tuple(_ADDED), "strings or series", _KNOWN)
     return [
-        (_Words if isinstance(term.kernel, Words) else _Windows)(**vars(term)) for term in terms
+        next(added for kind, added in _ADDED.items() if isinstance(term.kernel, kind))(**vars(term))
+        for term in terms
     ]
+
+
+def _no_kmers(kernel: Kernel) -> TypeError:
+    return TypeError(
+        f"{type(kernel).__name__} does not work on strings, so there are no k-mers to list; "
+        "position_weights shows which positions matter."
+    )

@@ -316,6 +316,11 @@ def numeric_target(table: Table, name: str) -> tuple[np.ndarray, str]:
             f"the target {name!r} has values as large as {np.abs(finite).max():.0e}, whose "
             "squares overflow; use another unit, or take logarithms."
         )
+    if (spread := np.ptp(finite)) < 1 / _LARGEST:
+        raise ValueError(
+            f"the target {name!r} has values that differ by {spread:.0e}, whose squares underflow; "
+            "use another unit, or take logarithms."
+        )
     return values, how
 
 

@@ -65,7 +65,7 @@ class Fisher(Explicit):
     ``DiscreteHMM``, of hmmlearn             strings, lists        start, transition, emission
     ``GaussianHMM``, of hmmlearn             series                start, transition, means,
                                                                    covariances
-    ``MultinomialModel``                          rows of counts        chances
+    ``MultinomialModel``                     rows of counts        chances
     a function                               anything              the columns that it returns
     =======================================  ====================  ================================
 

@@ -199,6 +199,37 @@ class DilatedConvolution(Explicit):
         run(job, [(number, rows) for rows in pieces for number in range(len(plan))])
         return out
 
+    def gains(self, X: Data, points: Data, coef: np.ndarray) -> list[np.ndarray]:
+        """What each time of series adds to sum_i coef[i] k(points_i, .).
+
+        What a convolution adds at a time is divided among those of its nine points that exist.
+        """
+        from .convolution_loops import convolved
+
+        plan, added, order = self._plan()
+        slopes = self.scaling[1] * (self.prepare(points).T @ coef)
+        P, found = self._in_units(ragged(X, type(self).__name__)), []
+        for start, size in zip(P.start, P.size, strict=True):
+            gain = np.zeros(size)
+            for number, (step, place) in enumerate(plan):
+                each = (place.stop - place.start) // len(TRIPLES)
+                now = np.zeros(size)  # what convolutions with this dilation add at each time
+                for k, triple in enumerate(TRIPLES if each else ()):
+                    at = number * len(TRIPLES) + k
+                    values = convolved(
+                        P.values, start, size, triple, order[at, : added[at]], step,
+                        (k + number) % 2 == 1,
+                    )  # fmt: skip
+                    some = slice(place.start + k * each, place.start + (k + 1) * each)
+                    above = values[:, None] > self.thresholds[some]
+                    ends = (size - len(values)) // 2
+                    now[ends : size - ends] += (
+                        (above - self.scaling[0, some]) @ slopes[some] / len(values)
+                    )
+                gain += _divided(now, step)
+            found.append(gain)
+        return found
+
     @property
     def properties(self) -> prop.Properties:
         return self._stated(
@@ -227,3 +258,12 @@ def _at_levels(ordered: np.ndarray, levels: np.ndarray) -> np.ndarray:
     before = place.astype(np.int64)
     after = np.minimum(before + 1, len(ordered) - 1)
     return ordered[before] + (place - before) * (ordered[after] - ordered[before])
+
+
+def _divided(values: np.ndarray, step: int) -> np.ndarray:
+    """Each value divided among the nine points around it, a step apart, that are in the series."""
+    size, half = len(values), _SPAN // 2
+    places = np.arange(size)[:, None] + step * np.arange(-half, half + 1)
+    inside = (places >= 0) & (places < size)
+    shares = np.broadcast_to((values / inside.sum(axis=1))[:, None], places.shape)
+    return np.bincount(places[inside], shares[inside], minlength=size)

@@ -128,6 +128,23 @@ class LagEmbedding(Kernel):
         alone = (X[i : i + 1] for i in range(len(X)))
         return np.array([self.pairwise(x, x)[0, 0] for x in alone])
 
+    def gains(self, X: Data, points: Data, coef: np.ndarray) -> list[np.ndarray]:
+        """What each time of series adds to sum_i coef[i] k(points_i, .).
+
+        What a window adds is divided among its points.
+        """
+        from ...gram.tiles import multiply
+
+        P, Q = self.prepare(X), self.prepare(points)
+        same_channels(P, Q)
+        (xs, xn), (ys, yn) = self._places(P), self._places(Q)
+        left, right = (self.kernel.prepare(self._vectors(Z, at)) for Z, at in ((P, xs), (Q, ys)))
+        added = multiply(self.kernel, left, right, np.repeat(coef / yn, yn)[:, None])[:, 0]
+        each = added / np.repeat(xn, xn) / self.window
+        out = np.zeros(int(P.size.sum()))
+        np.add.at(out, xs[:, None] + np.arange(self.window), each[:, None])
+        return [out[at : at + size] for at, size in zip(P.start, P.size, strict=True)]
+
     def _places(self, X: Ragged) -> tuple[np.ndarray, np.ndarray]:
         """Where the windows begin, and how many there are in each series."""
         count = (X.size - self.window) // self.stride + 1

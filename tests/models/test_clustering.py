@@ -9,6 +9,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import Gaussian, KernelKMeans, Linear, Plan, SpectralClustering, Spectrum, load, save
+from mercer.exceptions import IndefiniteKernelWarning
 
 
 @parametrize_with_checks(  # with so many starts, the best of them are the same for repeated samples
@@ -142,3 +143,11 @@ def test_hard_data(dtype, rng):
         assert np.isfinite(found.transform(X)).all()
         np.testing.assert_array_equal(found.predict(X), found.labels_)
     assert (found.labels_ == found.labels_[-1]).sum() == 1  # nothing is cut by leaving it alone
+
+
+def test_negative_squared_distances_are_named(rng):
+    X = rng.normal(size=(60, 3))
+    model = KernelKMeans(3, kernel="precomputed", random_state=0)
+    with pytest.warns(IndefiniteKernelWarning, match="squared distances from means"):
+        model.fit(X @ np.diag([1.0, 1.0, -2.0]) @ X.T)
+    model.fit(X @ X.T)

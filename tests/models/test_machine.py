@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from mercer import SVC, SVR, Gaussian, KernelRidge, Plan, Spectrum
-from mercer.exceptions import ConvergenceWarning
+from mercer.exceptions import ConvergenceWarning, IndefiniteKernelWarning
 from mercer.losses import EpsilonInsensitive, Huber, Loss, Quantile
 from mercer.models.machine import KernelMachine
 
@@ -265,3 +265,26 @@ def test_a_loss_says_which_targets_it_takes_and_what_it_predicts(rng):
     assert model.score(X, y) > 0.5
     with pytest.raises(ValueError, match="y must be > 0"):
         model.fit(X, y - y.min())
+
+
+@pytest.mark.parametrize("unit", [1e-90, 1e-20, 1e90])
+@pytest.mark.parametrize("loss", ["squared", "absolute", Quantile(0.3)], ids=str)
+def test_units_of_targets_do_not_matter(loss, unit, rng):
+    """Where the penalty has the same unit as the loss; for a linear loss, alpha has that of 1/y."""
+    X = rng.normal(size=(60, 2))
+    y = np.sin(X[:, 0])
+    alpha = 1.0 if loss == "squared" else 1 / unit
+    wanted = KernelMachine(loss=loss, kernel=Gaussian()).fit(X, y).predict(X)
+    found = KernelMachine(loss=loss, kernel=Gaussian(), alpha=alpha).fit(X, unit * y).predict(X)
+    assert np.allclose(found / unit, wanted, atol=1e-5)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "epsilon_insensitive", "absolute"])
+def test_indefinite_matrices_are_named(loss, rng):
+    """A user's matrix: the gap of the dual proves nothing where it has negative eigenvalues."""
+    X = rng.normal(size=(60, 3))
+    y = np.where(X[:, 0] > 0, 1, -1) if loss == "hinge" else X[:, 0]
+    machine = KernelMachine(loss=loss, kernel="precomputed")
+    with pytest.warns(IndefiniteKernelWarning, match="not positive semi-definite"):
+        machine.fit(X @ np.diag([1.0, 1.0, -2.0]) @ X.T, y)
+    machine.fit(X @ X.T, y)

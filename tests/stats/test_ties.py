@@ -36,6 +36,7 @@ from mercer.cli.main import main
 from mercer.kernels.calculus.facts import no
 from mercer.kernels.vectors.base import VectorKernel
 from mercer.stats.aggregate import combine
+from mercer.stats.mixtures import ChiSquareMixture
 from mercer.stats.permutations import binned, exchange_samples
 from mercer.stats.samples import Samples, relabelled
 
@@ -460,3 +461,23 @@ def test_the_normal_limit_does_not_depend_on_the_origin(rng):
         two_sample_test(X + c, Y + c, Linear(), null="normal", rng=0).pvalue for c in (0, OFFSET)
     )
     assert there == pytest.approx(here, abs=1e-6)
+
+
+@pytest.mark.parametrize("null", ["spectrum", "gamma", "pearson"])
+def test_statistics_that_are_rounding_are_ties_for_fitted_nulls_too(null):
+    """A single one among zeros: no permutation changes the statistics, which are 0 or constant."""
+    zeros, ones = np.zeros((80, 1)), np.zeros((80, 1))
+    ones[0] = 1
+    for X, Y in ((zeros, ones), (ones, zeros)):
+        assert two_sample_test(X, Y, Gaussian(), null=null, rng=0).pvalue > 0.4
+    other = np.roll(ones, 5)
+    result = independence_test(ones, other, kernels=[Gaussian()] * 2, null=null, rng=0)
+    assert result.pvalue > 0.4
+
+
+def test_tails_of_tiny_mixtures():
+    """Rounding, seen from a mixture whose weights are far smaller, is beyond all of its values."""
+    for weights in ([1e-20, -1e-20], [1e-20, 3e-21], [-1e-20, -1e-21]):
+        tiny = ChiSquareMixture(weights)
+        assert tiny.sf(-1e-12) == 1
+        assert tiny.sf(1e-12) == 0

@@ -28,7 +28,13 @@ _NO_SPACE = (
     "it has no feature space, the problem need not be convex, and the result need not be a solution"
 )
 _REMEDY = "Use a positive definite kernel, or {}.through(), whose matrix is K K"
+REMEDY = _REMEDY.format("kernel")
 _ROWS = 2000  # of which the eigenvalues are looked at
+PROBED = 100  # samples of a dual solution of which they are
+STATIONARY = (
+    "the kernel matrix is not positive semi-definite: the solution is a stationary point of the "
+    f"dual, without a duality gap. {REMEDY}."
+)
 
 
 def known_indefinite(kernel: object) -> str | None:
@@ -70,7 +76,7 @@ def negative_eigenvalue(smallest: float, largest: float) -> str:
     """What to say where a negative eigenvalue of a kernel matrix was met that is not rounding."""
     return (
         f"the kernel matrix is not positive semi-definite: its smallest eigenvalue is "
-        f"{smallest:.2g}, its largest {largest:.2g}. {_REMEDY.format('kernel')}"
+        f"{smallest:.2g}, its largest {largest:.2g}. {REMEDY}"
     )
 
 

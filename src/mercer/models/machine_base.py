@@ -11,7 +11,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from ..checks import check_choice, check_count, check_number, check_positive
 from ..chunks.base import Chunks
 from ..data import Data
+from ..exceptions import IndefiniteKernelWarning, warn
 from ..gram.plan import Plan
+from ..kernels.indefinite import PROBED, STATIONARY, has_negative
 from ..losses.base import Loss
 from ..losses.named import as_loss
 from ..params import copy_params
@@ -127,7 +129,19 @@ class RepresenterMachine(KeepsSamples, KernelEstimator):
             solver=solver, tol=self.tol, max_iter=self.max_iter, **(beside or {}),
         )  # fmt: skip
         solution.warn()
+        if solution.stats["method"] in ("dual", "admm") and self._indefinite(solution.coef):
+            solution.stats.pop("gap", None)
+            warn(STATIONARY, IndefiniteKernelWarning)
         return solution
+
+    def _indefinite(self, coef: np.ndarray) -> bool:
+        """Is the kernel not known to be positive definite, and K indefinite where f is made of?"""
+        psd = self.kernel_.properties.psd
+        support = np.flatnonzero(coef.any(axis=1))
+        if psd or psd.no or not len(support):
+            return False
+        some = np.unique(support[np.linspace(0, len(support) - 1, PROBED).astype(int)])
+        return has_negative(np.asarray(self.gram_.block(some, some), dtype=np.float64))
 
     def _solve_all(
         self, losses: list[Loss], columns: list[Any], weights: Any, solver: str = "auto"

@@ -20,7 +20,7 @@ from ..gram.rows import RowGram
 from ..gram.tiles import compiled, on_pool
 from ..kernels.algebra.nystrom import Nystrom
 from ..kernels.evaluator import exponents
-from ..kernels.indefinite import has_negative
+from ..kernels.indefinite import PROBED, STATIONARY, has_negative
 from ..ownership import owned
 from ..progress import ticker
 from ..rkhs.function import RKHSFunction
@@ -42,7 +42,6 @@ from .svm_report import DualReport
 from .svm_rows import for_features, training_rows
 from .svm_sums import compiled_sums, groups, products_of_groups, sum_groups
 
-_EIGENVALUES = 100  # support vectors whose eigenvalues are checked
 _TILED = Plan(storage="tiled")  # the default: rows are computed on request
 _BESIDE = 1.5  # the memory of a solver, relative to the rows it keeps
 _LEAST = 1e7  # bytes needed in any case
@@ -197,7 +196,7 @@ class SupportVectorMachine(KernelEstimator):
         support = np.flatnonzero(beta)
         if not len(support):  # f is a constant, and no value of k plays a part
             return False
-        some = support[evenly(len(support), _EIGENVALUES)]
+        some = support[evenly(len(support), PROBED)]
         return has_negative(np.asarray(K.block(some, some), dtype=np.float64))
 
     def _certify(self, reports: list[DualReport], troubles: list[str]) -> None:
@@ -212,12 +211,7 @@ class SupportVectorMachine(KernelEstimator):
             message = many * (len(reports) > 1) + max(late)[1]
             warn(message, ConvergenceWarning)
         if any(np.isnan(r.gap) for r in reports) and not self.kernel_.properties.psd.no:
-            warn(
-                "the kernel matrix is not positive semi-definite: the solution is a stationary "
-                "point of the dual, without a duality gap. Use a positive definite kernel, or "
-                "kernel.through(), whose matrix is K K.",
-                IndefiniteKernelWarning,
-            )
+            warn(STATIONARY, IndefiniteKernelWarning)
 
     def decision_path(self) -> list[DualReport]:
         """The certificate of each problem that was solved: primal, dual, gap, intercept, ..."""

@@ -24,7 +24,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..exceptions import IndefiniteKernelWarning, warn
 from ..gram.base import Gram
+from ..kernels.indefinite import REMEDY, is_negative
 from .base import Solution
 from .components import principal
 
@@ -92,7 +94,14 @@ def kernel_kmeans(
     found, n_iter, settled = problem.lloyd(np.stack(begin), max_iter)
     labels = problem.improved(found)
     Z, _, norms, D = problem.means(labels[None])
-    inertia = float(w @ np.maximum(D[0][np.arange(n), labels], 0.0))
+    apart = D[0][np.arange(n), labels]
+    if is_negative(float(apart.min()), float(problem.squares.max())):
+        warn(
+            "the kernel matrix is not positive semi-definite: squared distances from means reach "
+            f"{apart.min():.2g}, so the inertia and its bound mean little. {REMEDY}.",
+            IndefiniteKernelWarning,
+        )
+    inertia = float(w @ np.maximum(apart, 0.0))
     residual = float(spectrum.stats["residual"]) * max(float(spectrum.values.max(initial=0.0)), 0.0)
     gained = float(np.maximum(spectrum.values[: k - 1], 0.0).sum()) + (k - 1) * residual
     bound = max(spectrum.trace - gained - spectrum.rounding, 0.0)

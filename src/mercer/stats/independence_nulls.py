@@ -44,7 +44,8 @@ def spectrum(problem: Dependence, rng: np.random.Generator) -> Outcome:
     how = "the limit distribution, from the spectra of the kernels"
     exact = permutation_moments(*matrices)
     lacks = strays(matrices, exact, len(matrices[0]) / n)
-    return Outcome(value, limit.sf(value), how, distribution=limit, strays=lacks)
+    p = limit.sf(value - problem.rounding)  # ties count as at least as large
+    return Outcome(value, p, how, distribution=limit, strays=lacks)
 
 
 def gamma(problem: Dependence, rng: np.random.Generator) -> Outcome:
@@ -55,7 +56,8 @@ def gamma(problem: Dependence, rng: np.random.Generator) -> Outcome:
     lacks = strays([u_centred(K), u_centred(L)], moments)
     value = problem.observed
     how = "a gamma distribution with the exact mean and variance over permutations"
-    return Outcome(value, float(fitted.sf(value)), how, distribution=fitted, strays=lacks)
+    p = float(fitted.sf(value - problem.rounding))
+    return Outcome(value, p, how, distribution=fitted, strays=lacks)
 
 
 def pearson(problem: Dependence, rng: np.random.Generator) -> Outcome:
@@ -68,7 +70,8 @@ def pearson(problem: Dependence, rng: np.random.Generator) -> Outcome:
     mean, variance = moments.mean / scale, moments.variance / scale**2
     fitted = pearson_curve(mean, variance, moments.skewness, moments.kurtosis)
     how = "a Pearson curve with four exact moments over permutations"
-    return Outcome(value, float(fitted.sf(value)), how, distribution=fitted)
+    p = float(fitted.sf(value - problem.rounding))
+    return Outcome(value, p, how, distribution=fitted)
 
 
 def wild(problem: Dependence, rng: np.random.Generator) -> Outcome:

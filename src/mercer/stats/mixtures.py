@@ -16,6 +16,7 @@ _CENTRE = 0.5  # standard deviations from the mean within which the line is that
 _DOUBLINGS = 200  # of the bracket of the saddle point, where no pole bounds it
 _STRAIGHT = 1e-2  # least bend of the path, in widths of the peak
 _GROWTH = 0.1  # of the logarithm of the integrand along its path, that rounding does not feel
+_BEYOND = 1e5  # standard deviations from the mean, where exp(-|x| / 2 w) is 0
 _LINE = 1e-9  # a bend, in widths of the peak, that is none
 _TERMS, _MOST_TERMS = 32, 100_000
 _BLOCK = 1_000_000  # entries of (frequencies x weights) held at once
@@ -107,6 +108,9 @@ class ChiSquareMixture:
         """P(sum > x), without the shift, from the tail on whose side x is."""
         if np.isnan(x):
             return x
+        apart = x - float(self.weights.sum())
+        if abs(apart) > _BEYOND * np.sqrt(self.variance):
+            return float(apart < 0)
         w = self.weights if x >= 0 else -self.weights  # P(-T > -x) = 1 - P(T > x)
         reached = np.isfinite(x) and (w.max() > 0 or self.normal > 0)
         tail = min(max(self._tail(w, abs(x)), 0.0), 1.0) if reached else 0.0

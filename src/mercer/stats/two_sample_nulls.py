@@ -57,11 +57,17 @@ def spectrum(problem: Comparison, rng: np.random.Generator) -> Outcome:
     exact = permutation_moments(U, _weights(np.arange(size) >= first, False))
     return Outcome(
         value,
-        limit.sf(scaled * value),
+        limit.sf(scaled * (value - _rounding(problem))),  # ties count as at least as large
         how,
         distribution=_Scaled(limit, scaled),
         strays=strays([U], exact, size / len(samples)),
     )
+
+
+def _rounding(problem: Comparison) -> float:
+    """By how much rounding may separate two values of the statistic that are equal."""
+    kernel = problem.kernel
+    return ROUNDING * float(np.abs(kernel.diag(kernel.prepare(problem.samples.data))).mean())
 
 
 def too_narrow(what: str, null: str) -> str:
@@ -118,7 +124,7 @@ def gamma(problem: Comparison, rng: np.random.Generator) -> Outcome:
     moments = permutation_moments(K, B)
     fitted = gamma_null(moments.mean, moments.variance)
     how = "a gamma distribution with the exact mean and variance over permutations"
-    p = float(fitted.sf(value))
+    p = float(fitted.sf(value - _rounding(problem)))
     return Outcome(value, p, how, distribution=fitted, strays=strays([u_centred(K)], moments))
 
 
@@ -128,7 +134,7 @@ def pearson(problem: Comparison, rng: np.random.Generator) -> Outcome:
     K = _centred(problem.kernel, samples.data, diagonal=biased)
     fitted = pearson_curve(*permutation_moments(K, _weights(samples.labels, biased)))
     how = "a Pearson curve with four exact moments over permutations"
-    return Outcome(value, float(fitted.sf(value)), how, distribution=fitted)
+    return Outcome(value, float(fitted.sf(value - _rounding(problem))), how, distribution=fitted)
 
 
 def wild(problem: Comparison, rng: np.random.Generator) -> Outcome:
@@ -150,8 +156,7 @@ def wild(problem: Comparison, rng: np.random.Generator) -> Outcome:
     observed = np.where(samples.labels == 0, 1 / samples.sizes[0], -1 / samples.sizes[1])
     U = np.column_stack([observed, draws])
     values = np.einsum("ij,ij->j", U, multiply(kernel, P, P, U))
-    tolerance = ROUNDING * float(np.abs(kernel.diag(P)).mean())
-    found = permutation_pvalue(float(values[0]), values[1:], tolerance)
+    found = permutation_pvalue(float(values[0]), values[1:], _rounding(problem))
     how = f"wild bootstrap, {n_draws} draws"
     return Outcome(float(values[0]), found.pvalue, how, found.draws, interval=found.interval)
 

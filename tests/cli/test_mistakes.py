@@ -69,6 +69,16 @@ MISTAKES = {
     "table for a model": (
         ["predict", "homes.csv", "homes.mercer"], "homes.csv is a table; the model comes first",
     ),
+    "model over the table": ([*FIT, "--out", "homes.csv"], "'homes.csv' is a file that is read"),
+    "predictions over the model": (
+        ["predict", "homes.mercer", "homes.csv", "--out", "homes.mercer"], "is a file that is read",
+    ),
+    "predictions over the table": (
+        ["predict", "homes.mercer", "homes.csv", "--out", "./homes.csv"], "is a file that is read",
+    ),
+    "page over the model": (
+        ["report", "homes.mercer", "homes.csv", "--out", "homes.mercer"], "is a file that is read",
+    ),
     "folder for a model": (["predict", "folder", "homes.csv"], "'folder' is a folder"),
     "columns that are missing": (
         ["predict", "homes.mercer", "less.csv"], "no columns 'age', 'city'; it has: 'size'",
@@ -141,3 +151,10 @@ def test_a_report_knows_the_target(desk, monkeypatch, capsys):
     table.to_csv("more.csv", index=False)
     assert main(["report", "homes.mercer", "more.csv", "--budget", "1 s", "--out", "r.html"]) == 0
     assert "price, predicted from" in (desk / "r.html").read_text(encoding="utf-8")
+
+
+def test_long_expressions_are_no_names_of_files(capsys):
+    assert main(["explain", " + ".join(f"Gaussian({i / 7})" for i in range(1, 60))]) == 0
+    assert "k = Gaussian(" in capsys.readouterr().out
+    assert main(["explain", "(" * 900]) == 2
+    assert "is not an expression" in capsys.readouterr().err

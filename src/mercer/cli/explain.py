@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ def run(args: Namespace) -> None:
     path = Path(args.kernel)
     if path.suffix == ".mercer":
         check_file(path)
-    if args.table is not None or path.is_file():
+    if args.table is not None or os.path.isfile(path):  # long expressions are no names of files
         _explain_row(args)
         return
     text = parse(args.kernel).explain()

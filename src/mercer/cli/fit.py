@@ -103,7 +103,7 @@ def run(args: Namespace) -> None:
     check_target(args)
     name = Path(args.table).name.partition(".")[0] or "model"
     out = Path(args.out or f"{name}.mercer")
-    check_out(out, "the model")
+    check_out(out, "the model", args.table)
     if args.alphas is not None:
         options["alphas"] = args.alphas
     options |= {"rank": args.rank, "verbose": not (args.quiet or args.json)}

@@ -30,9 +30,14 @@ def warn(text: str) -> None:
     print(f"mercer: warning: {printable(text)}", file=sys.stderr, flush=True)
 
 
-def check_out(path: str | Path, what: str) -> None:
-    """Refuse, before long work, what cannot be written to."""
+def check_out(path: str | Path, what: str, *read: str | None) -> None:
+    """Refuse, before long work, what cannot be written to, or is one of the files that are read."""
     path = Path(path)
+    for other in filter(None, read):
+        if path.exists() and os.path.exists(other) and path.samefile(other):
+            raise FileExistsError(
+                f"{str(path)!r} is a file that is read; give {what} another name, with --out."
+            )
     if path.is_dir():
         raise IsADirectoryError(f"{str(path)!r} is a folder; give {what} the name of a file.")
     if not path.parent.is_dir():

@@ -43,7 +43,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(args: Namespace) -> None:
     """Run the command."""
     if args.out not in (None, "-"):
-        check_out(args.out, "the predictions")
+        check_out(args.out, "the predictions", args.model, args.table)
     pandas()  # which the model needs too
     model = load_model(args.model)
     asked = [option for option, on in (("--std", args.std), ("--proba", args.proba)) if on]

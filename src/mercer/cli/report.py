@@ -46,7 +46,7 @@ def run(args: Namespace) -> None:
     """Run the command."""
     pandas()
     out = Path(args.out or Path(args.model).with_suffix(".html").name)
-    check_out(out, "the page")
+    check_out(out, "the page", args.model, args.table)
     model = saved(args.model)
     if not hasattr(model, "predict"):
         raise ValueError(f"{args.model} holds a {type(model).__name__}, which predicts nothing.")

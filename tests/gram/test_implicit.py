@@ -95,7 +95,7 @@ def test_a_plan_streams_what_does_not_fit():
     assert not Plan(rank=100, memory="1 GB").streams(Gaussian(), big)
     assert not Plan(rank=100, memory="50 MB", storage="lowrank").streams(Gaussian(), big)
     assert "not in memory" in plan.explain(Gaussian(), ArrayChunks(big))
-    assert "asked for" in Plan(rank=5, storage="streamed").explain(Gaussian(), X)
+    assert "requested" in Plan(rank=5, storage="streamed").explain(Gaussian(), X)
     assert Plan(storage="streamed").gram(Linear(), X).rank == 3
 
 

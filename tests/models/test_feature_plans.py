@@ -153,6 +153,8 @@ ELSEWHERE = {  # models that take a plan, and where their features are tested or
     "LevelSetTree": "test_level_sets.py: it is a tree of a KernelDensity",
     "RidgePath": "KernelRidgeCV",
     "SVCCV": "SVC, fold by fold",
+    "TableClassifier": "tests/tables: it chooses its kernel, and features where K is too large",
+    "TableRegressor": "tests/tables: likewise",
     "SequenceLabeller": "test_labelling.py: its samples are sequences",
     "SparseKernelMachine": "it already uses few functions, and refuses",
     "SpectralClustering": "K has to be >= 0, which random features do not promise, and it says so",

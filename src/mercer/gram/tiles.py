@@ -147,18 +147,18 @@ class Exponential:
         return out
 
 
-def exponential(kernel: Kernel, X: Data, Y: Data, least: int = COMPILED) -> Exponential | None:
+def exponential(kernel: Kernel, X: Data, Y: Data, least: int | None = None) -> Exponential | None:
     """K of prepared samples, where it is the exponential of inner products, of ``least`` values."""
-    if length(X) * length(Y) < least:
+    if length(X) * length(Y) < (COMPILED if least is None else least):
         return None
     return compiled(exponents(kernel.formula(X), kernel.formula(Y)), least)
 
 
-def compiled(found: Any, least: int = COMPILED) -> Exponential | None:
+def compiled(found: Any, least: int | None = None) -> Exponential | None:
     """Exponents as a compiled function, if there are many and none of them has to be corrected."""
     if found is None or found.in_doubt or found.left.dtype.kind != "f":
         return None
-    few = len(found.left) * len(found.right) < least
+    few = len(found.left) * len(found.right) < (COMPILED if least is None else least)
     return None if few else Exponential(found.left, found.right)
 
 

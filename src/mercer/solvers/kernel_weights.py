@@ -76,7 +76,8 @@ class KernelWeights:
     @property
     def gap(self) -> float:
         """By how much other weights can lower the objective at most, relative to it."""
-        return max(0.0, self.objective - self.lower_bound) / max(abs(self.objective), 1e-300)
+        left = max(0.0, self.objective - self.lower_bound)
+        return float(left / max(abs(self.objective), 1e-300))
 
     def warn(self) -> KernelWeights:
         """Warn if the weights are not as accurate as requested."""

@@ -72,7 +72,7 @@ def classifier_test(
     rng : None, int or Generator
         The source of randomness.
     plan : Plan, optional
-        Memory and threads to use; how K is stored is up to the model.
+        Memory and threads to use, and how K is stored.
 
     Returns
     -------

@@ -9,7 +9,7 @@ import mercer as m
 from mercer.stats import bank
 from mercer.stats.bank import Bank
 from mercer.stats.permutations import Units
-from mercer.stats.sums import tile_sums
+from mercer.stats.sums import feature_sums, tile_sums
 
 LADDER = [m.Gaussian(1.0), m.Gaussian(3.0), m.Laplacian(2.0, p=1), m.Laplacian(5.0, p=1)]
 OTHERS = [m.Laplacian(2.0), m.Matern(2.0), m.Polynomial(2), 1e9 * m.Gaussian(1.0)]
@@ -86,3 +86,15 @@ def test_a_unit_may_be_longer_than_a_tile(compiled, monkeypatch):
     found = tile_sums(Bank(LADDER, X), units, U)
     for place, kernel in enumerate(LADDER):
         np.testing.assert_allclose(found.quadratic[place], whole(kernel, X, units, U)[0], rtol=1e-4)
+
+
+def test_dense_features_are_moved_to_an_origin_near_their_mean(rng):
+    """So that an offset common to all samples costs no digits."""
+    near = rng.standard_normal((60, 3))
+    units, U = Units(np.arange(60)), rng.choice([-1.0, 1.0], (30, 5))
+    U = np.concatenate([U, -U])
+    far = feature_sums([near[:40] + 1e8, near[40:] + 1e8], units, U)
+    moved = near - near[:40].mean(axis=0)
+    np.testing.assert_allclose(far.diag[0], np.sum(moved**2, axis=1), atol=1e-5)
+    K = moved @ moved.T - np.diag(np.sum(moved**2, axis=1))
+    np.testing.assert_allclose(far.quadratic[0], np.einsum("ic,ij,jc->c", U, K, U), atol=1e-3)

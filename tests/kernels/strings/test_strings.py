@@ -255,7 +255,7 @@ def test_all_kinds_of_columns(kernel, X):
 
 
 def test_missing_symbols_are_refused():
-    with pytest.raises(DomainError, match="sample 1 is missing"):
+    with pytest.raises(ValueError, match=r"X\[1\] has 1 masked"):
         Spectrum(1)([[1, 2], np.ma.array([1, 2], mask=[0, 1])])
 
 

@@ -50,7 +50,7 @@ def test_a_call_that_is_called_off_ends_its_job_at_once(long):
             raise KeyError("here")
         try:
             lapack(1, over.wait, 60)
-        except threads.CalledOff:
+        except threads.Cancelled:
             ended.append(i)
             raise
 

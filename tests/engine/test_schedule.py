@@ -308,15 +308,15 @@ def test_an_interrupt_between_two_batches(rng, monkeypatch):
     monkeypatch.setattr(module, "_BATCH", 1.0)
     monkeypatch.setattr(module, "_PER_THREAD", 1.0)
     (A, B), C = problem(rng, 60, np.float64)
-    count, go_on = [], threads.go_on
+    count, check_cancelled = [], threads.check_cancelled
 
     def interrupted():
         count.append(1)
         if len(count) == 3:
             raise KeyboardInterrupt
-        go_on()
+        check_cancelled()
 
-    monkeypatch.setattr(module, "go_on", interrupted)
+    monkeypatch.setattr(module, "check_cancelled", interrupted)
     with pytest.raises(KeyboardInterrupt):
         tiles(60, 10, np.float64).execute(A, B, C, workers=3)
     assert module._team.control[BUSY] == 0

@@ -261,9 +261,9 @@ def test_an_interrupt_in_a_job_is_raised_and_ends_the_others(guilty, blas):
             raise KeyboardInterrupt
         try:
             for _ in range(2000):  # a long job, 20 s, that asks now and then
-                threads.go_on()
+                threads.check_cancelled()
                 time.sleep(0.01)
-        except threads.CalledOff:
+        except threads.Cancelled:
             ended.append(i)
             raise
 

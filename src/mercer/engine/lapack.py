@@ -18,7 +18,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import Any
 
-from .threads import blas_for, go_on
+from .threads import blas_for, check_cancelled
 
 _LONG = 1_500  # rows of matrices from which on a call may take long
 _LISTEN = 0.1  # seconds between two looks at whether a job has been called off
@@ -53,7 +53,7 @@ def lapack(rows: int, call: Callable[..., Any], *args: Any, **options: Any) -> A
     _calls.add(thread)
     thread.start()
     while not wait([outcome], _LISTEN).done:
-        go_on()
+        check_cancelled()
     return outcome.result()
 
 

@@ -26,7 +26,7 @@ import numpy as np
 from .routines import address, integer_type
 from .schedule_loops import WIDTH, assist, execute
 from .team import Team
-from .threads import go_on, one_blas_thread, run, thread_count
+from .threads import check_cancelled, one_blas_thread, run, thread_count
 
 # For each routine: its library; its arguments (c: a letter, n: an integer, s: a scalar, p: a place
 # in an array, i: where info is written); and floating-point operations, or as many as would take as
@@ -216,7 +216,7 @@ class Schedule:
         with one_blas_thread():
             if workers > 1 and _compiled_pays(work[-1]):
                 for bounds, wanted in self._in_batches(workers):
-                    go_on()
+                    check_cancelled()
                     helpers = _team.start(int(wanted.max()))
                     execute(_team.control, table, starts, bounds, np.minimum(wanted, helpers), info)
                     if info.any():
@@ -290,7 +290,7 @@ def blocks(start: int, stop: int, size: int) -> tuple[np.ndarray, np.ndarray]:
 def make_calls(table: np.ndarray) -> None:
     """Make the calls of a table, in this thread."""
     for routine, *args in table.tolist():
-        go_on()
+        check_cancelled()
         _function(routine)(*args)
 
 

@@ -32,7 +32,7 @@ _CONTROL_GROUPS = Path("/sys/fs/cgroup")
 _here = threading.local()
 
 
-class CalledOff(BaseException):
+class Cancelled(BaseException):
     """Ends a job whose result is no longer needed; it never leaves :func:`run`."""
 
 
@@ -42,7 +42,7 @@ def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = 
     This thread takes part, as it is running already. A job that itself calls ``run`` executes those
     jobs in its own thread: to wait for the pool from inside would be a deadlock. After an exception
     in any thread, or Ctrl-C in this one, no job begins, and the call returns when those that have
-    begun are done; long ones call :func:`go_on` regularly.
+    begun are done; long ones call :func:`check_cancelled` regularly.
     """
     _keep_what_is_freed()
     items = list(items)
@@ -50,7 +50,7 @@ def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = 
     if workers <= 1:
         with one_blas_thread():
             for item in items:
-                go_on()
+                check_cancelled()
                 job(item)
         return
     call = _Call(job, items, workers - 1)
@@ -58,7 +58,7 @@ def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = 
         try:
             for number in range(call.helpers):
                 _pool.submit(partial(call.help, number), call.helpers)
-            with suppress(CalledOff):  # by an error in another thread, which is raised below
+            with suppress(Cancelled):  # by an error in another thread, which is raised below
                 call.work()
             call.wait()
         except BaseException:  # Ctrl-C may come between any two lines, and while others are awaited
@@ -67,7 +67,7 @@ def run(job: Callable[[Any], None], items: Iterable[Any], workers: int | None = 
             raise
         finally:
             call.forget()
-    errors = [e for e in call.ended if e is not None and not isinstance(e, CalledOff)]
+    errors = [e for e in call.ended if e is not None and not isinstance(e, Cancelled)]
     call.ended.clear()
     if errors:
         try:
@@ -169,10 +169,10 @@ def on_pool() -> bool:
     return getattr(_here, "call", None) is not None
 
 
-def go_on() -> None:
-    """Ends the job this thread is at work on, if it has been called off: for loops in long jobs."""
+def check_cancelled() -> None:
+    """Stop the job of this thread if its run has been cancelled: for loops in long jobs."""
     if on_pool() and _here.call.off:
-        raise CalledOff
+        raise Cancelled
 
 
 def one_blas_thread() -> Any:

@@ -18,7 +18,7 @@ from ..features.sparse import compress
 from ..kernels.base import Kernel
 from ..kernels.evaluator import exponents
 from .base import Gram
-from .tiles import COMPILED, TILE, Exponential, go_on, run, slices
+from .tiles import COMPILED, TILE, Exponential, check_cancelled, run, slices
 
 _GROUPS = 16  # accumulators of a pass: which strips go to which does not depend on the threads
 _STRIP = 4_000_000  # bytes of a strip of rows, which is used twice and should stay in cache
@@ -155,7 +155,7 @@ class Pass:
 
         def group(g: int) -> None:
             for rows in strips[g::groups]:
-                go_on()
+                check_cancelled()
                 pieces = block(rows)
                 F = self._scores(pieces, rows)
                 U, sums = self.between(F, chunk.rows(rows))

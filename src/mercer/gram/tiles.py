@@ -16,7 +16,7 @@ import numpy as np
 from ..data import Data, length, take
 from ..engine.memory import require_memory
 from ..engine.products import add_product
-from ..engine.threads import cores, go_on, on_pool, one_blas_thread, run
+from ..engine.threads import check_cancelled, cores, on_pool, one_blas_thread, run
 from ..exceptions import not_finite
 from ..kernels.base import Kernel, Tile
 from ..kernels.evaluator import exponents
@@ -28,12 +28,12 @@ __all__ = [
     "Exponential",
     "Tile",
     "added_up",
+    "check_cancelled",
     "contract",
     "cores",
     "dealt",
     "evaluate",
     "exponential",
-    "go_on",
     "multiply",
     "on_pool",
     "one_blas_thread",
@@ -192,7 +192,7 @@ def multiply(
 
     def strip(rows: slice) -> None:
         for cols in slices(m, size):
-            go_on()
+            check_cancelled()
             out[rows] += block(rows, cols) @ V[cols]
 
     run(strip, slices(n, size), workers)
@@ -268,7 +268,7 @@ def symmetric_product(
     V, strips, double = np.ascontiguousarray(V), slices(len(V), size), V.dtype == np.float64
 
     def add(rows: slice, cols: slice, total: np.ndarray) -> None:
-        go_on()
+        check_cancelled()
         T = block(rows, cols)
         if rows == cols:
             np.fill_diagonal(T, exact[rows])

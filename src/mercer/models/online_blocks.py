@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..data import Data, length, take
-from ..engine.threads import go_on, one_blas_thread
+from ..engine.threads import check_cancelled, one_blas_thread
 from ..gram.tiles import diagonal
 from ..kernels.base import Kernel
 from ..losses.base import Loss
@@ -143,7 +143,7 @@ def _blocks(
     """Row numbers, samples, and prepared samples of each block."""
     with one_blas_thread():
         for start in range(0, len(rows), max(step, _LEAST)):
-            go_on()
+            check_cancelled()
             some = rows[start : start + max(step, _LEAST)]
             block = take(X, some)
             yield some, block, kernel.prepare(block)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data import Data, as_dense, as_vectors, evenly
-from ..gram.tiles import go_on, run, slices
+from ..gram.tiles import check_cancelled, run, slices
 from ..kernels.base import Kernel
 from ..solvers.lbfgs import minimise_rows
 from .attraction import attraction
@@ -80,7 +80,7 @@ class Goal:
 
     def descent(self, Z: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """E / unit and its gradient; infinite outside the domain of the kernel."""
-        go_on()
+        check_cancelled()
         f, g = np.full(len(Z), np.inf), np.zeros(Z.shape)
         inside = np.flatnonzero(self._inside(Z))
         if not len(inside):
@@ -120,7 +120,7 @@ def fixed_point(goal: Goal, rows: np.ndarray, Z: np.ndarray, tol: float, max_ite
     converged, lost = np.zeros(len(Z), dtype=bool), np.zeros(len(Z), dtype=bool)
     active = np.arange(len(Z))
     for _ in range(max_iter + 1):
-        go_on()
+        check_cancelled()
         trial = Z[active] + step[active]
         P = goal.kernel.prepare(trial)
         K, A = attraction(goal.kernel, P, goal.prepared)

@@ -12,7 +12,7 @@ from ..data import Data, length, take
 from ..engine.memory import require_memory
 from ..gram.plan import Plan
 from ..gram.stored import TiledGram
-from ..gram.tiles import GROUPS, evaluate, go_on, run
+from ..gram.tiles import GROUPS, check_cancelled, evaluate, run
 from ..kernels.base import Kernel
 from ..solvers.fitc import Conditional
 from ..solvers.variational import Bound, Whitened
@@ -155,7 +155,7 @@ def _contract(
 
     def group(g: int) -> None:
         for place in range(g, len(strips), groups):
-            go_on()
+            check_cancelled()
             some, W = take(X, strips[place]), weights(place)
             if theta.shape[1]:
                 theta[place] = kernel.grad_theta(some, Z, W)

@@ -34,7 +34,7 @@ from typing import Any
 
 import numpy as np
 
-from ..gram.tiles import go_on, slices
+from ..gram.tiles import check_cancelled, slices
 from .box import BoxProblem, BoxSolution, best_multiplier, slopes
 from .coordinate_loops import (
     BETA,
@@ -134,7 +134,7 @@ class Descent:
         """Parts of an order, between which the solver may be interrupted."""
         each = max(1, _NUMBERS // max(1, self.rows.values.size // self.rows.shape[0]))
         for at in slices(len(order), each):
-            go_on()
+            check_cancelled()
             yield order[at]
 
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.threads import go_on
+from ..engine.threads import check_cancelled
 from ..exceptions import DomainError
 from ..gram.device.rows import DeviceMatrix
 from ..gram.device.torch_ import get, import_torch, put
@@ -145,7 +145,7 @@ class _Boxes:
         steps = torch.zeros(self.count, dtype=torch.int64, device=self.card.place)
         stuck = torch.zeros(self.count, dtype=torch.bool, device=self.card.place)
         while True:
-            go_on()
+            check_cancelled()
             ends = self._ends()
             violation = self._violation(ends)
             open_ = (violation >= _MARGIN * self.tol) & (steps < most) & ~stuck

@@ -22,7 +22,7 @@ from functools import cached_property
 import numpy as np
 import scipy.linalg as sla
 
-from ..gram.tiles import go_on
+from ..gram.tiles import check_cancelled
 from .variational import JITTER, Bound
 
 
@@ -40,7 +40,7 @@ class Conditional(Bound):
         w, t = self.whitened, self.Y.shape[1]
         out = np.empty(len(self.Y))
         for place, rows in enumerate(w.strips):
-            go_on()
+            check_cancelled()
             A, felt = w.strip(place), self.felt[rows]
             inner = np.einsum("ij,ij->j", A, self._inverse @ A)
             residual = (self.Y[rows] - A.T @ self._gamma) / felt[:, None]

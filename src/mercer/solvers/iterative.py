@@ -22,7 +22,7 @@ import numpy as np
 from ..engine.lapack import lapack, side
 from ..engine.memory import require_memory
 from ..engine.routines import solve_lower
-from ..engine.threads import go_on, one_blas_thread
+from ..engine.threads import check_cancelled, one_blas_thread
 from ..exceptions import ConvergenceWarning, warn
 from ..gram.base import HOST, Gram
 from ..gram.tiles import run, slices
@@ -175,7 +175,7 @@ class IterativeFactor:
             total[columns] = to.dots(H, H)
             near = to.largest(left**2 / scale, few)
             for j, its in enumerate(near.T):
-                go_on()
+                check_cancelled()
                 half = self._local(its, to.get(left[its, j]))
                 total[columns.start + j] += half @ half
 

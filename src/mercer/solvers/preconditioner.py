@@ -10,7 +10,7 @@ from ..engine.lapack import lapack
 from ..engine.routines import eigh, solve_cholesky, solve_lower
 from ..gram.algebra import ScaledGram
 from ..gram.base import Gram
-from ..gram.tiles import go_on, one_blas_thread, run, slices, upper
+from ..gram.tiles import check_cancelled, one_blas_thread, run, slices, upper
 from .pivoted import PivotedCholesky, pivoted_cholesky
 
 _COLUMNS = 6  # times sqrt(n): so many columns cost about as much as ten products with K
@@ -113,7 +113,7 @@ class LowRankPreconditioner:
 
         def group(g: int) -> None:
             for rows in strips[g::groups]:
-                go_on()
+                check_cancelled()
                 partial[g] += self._rows(rows).T @ R[rows]
 
         run(group, range(groups))
@@ -124,7 +124,7 @@ class LowRankPreconditioner:
         out = np.empty((self.n, C.shape[1]))
 
         def strip(rows: slice) -> None:
-            go_on()
+            check_cancelled()
             out[rows] = self._rows(rows) @ C
 
         run(strip, slices(self.n, _STRIP))
@@ -139,7 +139,7 @@ class LowRankPreconditioner:
         def tile(at: tuple[slice, slice]) -> None:
             a, b = at
             for rows in strips:
-                go_on()
+                check_cancelled()
                 left = self.columns[a][:, rows].astype(np.float64)
                 right = left if a == b else self.columns[b][:, rows].astype(np.float64)
                 G[a, b] += left @ right.T

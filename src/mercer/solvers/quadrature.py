@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg as sla
 
-from ..engine.threads import go_on
+from ..engine.threads import check_cancelled
 from ..gram.base import Gram
 from .criteria import Criterion
 
@@ -140,7 +140,7 @@ def conjugate_gradients(
     steps: list[list[float]] = [[] for _ in range(t)]
     ratios: list[list[float]] = [[] for _ in range(t)]
     for _ in range(_STEPS):
-        go_on()
+        check_cancelled()
         active = np.flatnonzero(rz > tol**2 * first)
         if not len(active):
             break

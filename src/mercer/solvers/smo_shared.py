@@ -22,7 +22,7 @@ from ..engine.team import (
     finish_task,
     start_phase,
 )
-from ..engine.threads import go_on, thread_count
+from ..engine.threads import check_cancelled, thread_count
 from ..gram.exponential import exp
 from ..gram.rows import RowGram
 from ..kernels.vectors.bits import differing
@@ -228,7 +228,7 @@ class SharedWork:
         )  # fmt: skip
 
     def _share(self, entries: int, tasks: int, *parameters: int) -> None:
-        go_on()
+        check_cancelled()
         self.team.run(tasks, entries // _EACH, *parameters)
 
     def activate(self, active: np.ndarray) -> None:

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from ..gram.tiles import go_on, slices
+from ..gram.tiles import check_cancelled, slices
 from .box import BoxProblem, BoxSolution
 from .coordinate import Certified, balanced, certify, violation_of
 from .feature_rows import FeatureRows
@@ -129,7 +129,7 @@ def _stage(
     for _ in range(passes):
         order = rng.permutation(n)
         for at in slices(n, _BATCH):
-            go_on()
+            check_cancelled()
             batch = order[at]
             part = rows.phi[batch]
             scores = part @ v[:-1].astype(single) + constant * v[-1]

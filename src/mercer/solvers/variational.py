@@ -30,7 +30,7 @@ import numpy as np
 from ..engine.lapack import lapack
 from ..engine.routines import solve_lower
 from ..gram.base import Gram
-from ..gram.tiles import go_on, run, slices
+from ..gram.tiles import check_cancelled, run, slices
 from .cholesky import NotPositiveDefiniteError
 
 JITTER = 1e-8  # of the mean of k(z, z): a noise with which landmarks are seen, still a lower bound
@@ -181,7 +181,7 @@ class Bound:
 
         def group(g: int) -> None:
             for place in range(g, len(w.strips), groups):
-                go_on()
+                check_cancelled()
                 rows, A = w.strips[place], w.strip(place)
                 left = np.maximum(w.diagonal[rows] - np.einsum("ij,ij->j", A, A), 0.0)
                 self.felt[rows] = self._felt(rows, left)

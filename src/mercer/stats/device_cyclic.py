@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.threads import go_on
+from ..engine.threads import check_cancelled
 from ..gram.device.tiles import DeviceTiles
 from ..gram.device.torch_ import get, import_torch, put, torch_device, within_memory
 from ..gram.tiles import slices
@@ -81,7 +81,7 @@ class DeviceSums:
         def work(size: int) -> Any:
             total = torch.zeros_like(self._total)
             for some in slices(len(weights), max(size // (_COPIES * kernels * self.m), 1)):
-                go_on()
+                check_cancelled()
                 A, B = (side(u, v, some) for side in (self.left, self.right))
                 F, G = torch.fft.rfft(A * w[some], dim=1), torch.fft.rfft(B, dim=1)
                 total += torch.einsum("aft,bft->fab", F.conj(), G)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..data import Data, length, take
-from ..engine.threads import go_on
+from ..engine.threads import check_cancelled
 from ..gram.device.entries import Coordinates
 from ..gram.device.forms import Forms
 from ..gram.device.fused import Fused, why_not
@@ -59,7 +59,7 @@ def device_sums(
         there = there[put(unit, device)]
     found, failed = [], False
     for place in progress([*range(len(bank))], verbose, "kernels"):
-        go_on()
+        check_cancelled()
         formula: Any = bank.formula(place)
         scale = bank.scale[place]
         dtype = np.float32 if single[place] and scale == 1 else np.float64
@@ -102,7 +102,7 @@ def _tiled(formula: Formula, V: Any, device: str, dtype: Any, scale: float) -> K
         parts = slices(n, max(int(np.sqrt(size / _COPIES)), 1))
         for k, a in enumerate(parts):
             for b in parts[k:]:
-                go_on()
+                check_cancelled()
                 T, twice = tiles(a, b), 1 if a == b else 2
                 if scale != 1:
                     T = T / scale
@@ -140,7 +140,7 @@ def landmark_values(
     def work(entries: int) -> Any:
         total = torch.zeros((len(kernels), s, m), dtype=torch.float64, device=torch_device(device))
         for rows in progress(slices(len(order), max(entries // m, 1)), verbose, "samples"):
-            go_on()
+            check_cancelled()
             first, last = unit[rows.start], unit[rows.stop - 1] + 1
             pieces = _pieces(np.bincount(unit[rows] - first, minlength=last - first), device)
             for place, T in seen(take(X, order[rows])):

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.threads import go_on
+from ...engine.threads import check_cancelled
 from ..tiles import slices
 from .torch_ import free_on, get, import_torch, put, torch_device
 
@@ -68,7 +68,7 @@ class DeviceCholesky:
         torch, n = import_torch(self.device), len(self._L)
         out = torch.empty(n, dtype=torch.float64, device=self._L.device)
         for some in slices(n, _BLOCK):
-            go_on()
+            check_cancelled()
             unit = torch.zeros((n - some.start, some.stop - some.start), **self._kind)
             unit.diagonal().fill_(1.0)
             L = self._L[some.start :, some.start :]

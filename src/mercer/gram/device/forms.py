@@ -15,7 +15,7 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from ...engine.threads import go_on
+from ...engine.threads import check_cancelled
 from ...kernels.formula import Formula
 from .entries import Coordinates, Numbers, Taken, change, distance_lines
 from .torch_ import import_torch
@@ -64,7 +64,7 @@ class Forms:
         out = torch.empty((blocks * splits, sides), dtype=torch.float64, device=V.device)
         norms = torch.empty(blocks * splits, dtype=torch.float64, device=V.device)
         for first in range(0, max(c, 1), sides):
-            go_on()
+            check_cancelled()
             some = V[:, first : first + sides].float()
             side = torch.nn.functional.pad(some, (0, sides - some.shape[1])).contiguous()
             high = side.half()

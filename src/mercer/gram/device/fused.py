@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.threads import go_on
+from ...engine.threads import check_cancelled
 from ...kernels.formula import INNER, SQUARED, TAXICAB, Atom, Formula, Profile
 from ...kernels.vectors.distances import centre
 from .functions import Powers, unit_of, value
@@ -312,7 +312,7 @@ class Fused:
             room = _PARTIAL // (side.shape[1] * -(-columns.size // _SPAN[0]))
             most = max(min(_MOST_ROWS, room) // _TILE, 1) * _TILE
             for start in range(0, n, most):
-                go_on()
+                check_cancelled()
                 part = rows.part(start, min(start + most, n))
                 to = slice(start, start + part.size) if part.order is None else part.order
                 out[to, some] = self._launch(part, columns, side, width, both) * scale

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...data import Data, Rows, in_double
-from ...engine.threads import go_on
+from ...engine.threads import check_cancelled
 from ...exceptions import DeviceError, DeviceWarning, warn
 from ..arrays import Arrays
 from ..base import Gram
@@ -144,7 +144,7 @@ class DeviceGram(TiledGram):
         cols = slices(self.shape[1], min(_SIDE, max(self.shape[1], 1)))
         for r in slices(self.shape[0], max(size // _SIDE, 1)):
             for c in cols:
-                go_on()
+                check_cancelled()
                 out[r] += self._tiles(r, c) @ V[c]
         return out
 
@@ -155,7 +155,7 @@ class DeviceGram(TiledGram):
         parts = slices(self.shape[0], max(int(np.sqrt(size)), 1))
         for i, r in enumerate(parts):
             for c in parts[i:]:
-                go_on()
+                check_cancelled()
                 tile = self._tiles(r, c)
                 if r == c:
                     tile.diagonal().copy_(exact[r])
@@ -175,7 +175,7 @@ class DeviceGram(TiledGram):
 
         def work(size: int) -> None:
             for some in slices(len(i), max(size // max(len(j), 1), 1)):
-                go_on()
+                check_cancelled()
                 out[some] = get(self._tiles(put(i[some], self.device), columns))
                 if self.symmetric:
                     r, c = np.nonzero(i[some, None] == j)
@@ -199,7 +199,7 @@ class DeviceGram(TiledGram):
         def work(size: int) -> np.ndarray:
             total = self._zeros(self.shape[1], W)
             for rows in slices(self.shape[0], max(size // max(self.shape[1], 1), 1)):
-                go_on()
+                check_cancelled()
                 strip = self._tiles(rows, slice(0, self.shape[1]))
                 total += strip.T @ (strip @ W)
             return get(total)
@@ -278,7 +278,7 @@ class DeviceGram(TiledGram):
         parts = slices(n, _SIDE)
         for i, r in enumerate(parts):
             for c in parts[i:]:
-                go_on()
+                check_cancelled()
                 K[r, c] = self._tiles(r, c).double()
                 if r != c:
                     K[c, r] = K[r, c].T

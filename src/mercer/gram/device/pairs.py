@@ -10,7 +10,7 @@ import numpy as np
 
 from ...data import Data, Rows, length, take
 from ...engine.memory import require_memory
-from ...engine.threads import go_on
+from ...engine.threads import check_cancelled
 from ...kernels.base import Kernel
 from ..base import Gram
 from ..stored import DenseGram, TiledGram
@@ -47,7 +47,7 @@ def _values(kernel: Kernel, X: Data, Y: Data, device: str) -> np.ndarray:
     require_memory(float(dtype.itemsize) * n * m, f"a {n} x {m} kernel matrix")
     out = np.empty((n, m), dtype)
     for rows in slices(n, max(1, _PAIRS // m)):
-        go_on()
+        check_cancelled()
         some = take(X, rows)
         if X is not Y:
             out[rows] = values(some, Y)
@@ -144,7 +144,7 @@ class PairTiles(_OnDevice, TiledGram):  # type: ignore[override]
         out = np.zeros((self.shape[0], V.shape[1]))
         size = max(1, int(_PAIRS**0.5)) if self.symmetric else max(1, _PAIRS // self.shape[1])
         for rows in slices(self.shape[0], size):
-            go_on()
+            check_cancelled()
             if not self.symmetric:
                 out[rows] = self.block(rows, slice(0, self.shape[1])) @ V
                 continue

@@ -16,7 +16,7 @@ import numpy as np
 
 from ...chunks.base import Chunk, Sums, ahead, no_samples
 from ...data import Data
-from ...engine.threads import go_on
+from ...engine.threads import check_cancelled
 from ...exceptions import DeviceError, not_finite
 from ..streamed import Pass, in_double
 from ..tiles import slices
@@ -97,7 +97,7 @@ class DevicePass(Pass):
                 return _added(_plain(job, part, name) for part in parts)
             card = FusedCard(job, lane, columns, kept, many)
             for slab, made in ahead((slab, card.ready(slab)) for slab in chain([first], own)):
-                go_on()
+                check_cancelled()
                 card.add(slab, *made)
             return card.sums()
 
@@ -121,7 +121,7 @@ def _plain(job: Pass, chunk: Chunk, name: str) -> Sums:
         total = torch.zeros((m, job.outputs), dtype=torch.float64, device=tiles.place)
         sums = []
         for rows in slices(len(chunk), max(size // max(m, 1), 1)):
-            go_on()
+            check_cancelled()
             strip = tiles(rows, slice(0, m))
             count = rows.stop - rows.start
             F = np.zeros((count, 0)) if V is None else get(summed(strip, V, _COLUMNS))

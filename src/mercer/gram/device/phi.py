@@ -19,7 +19,7 @@ import numpy as np
 
 from ...chunks.base import Chunk, Sums
 from ...data import length
-from ...engine.threads import go_on
+from ...engine.threads import check_cancelled
 from ..factors import Curvatures, Solve
 from ..phi import FewPhi, Moments, Rows, StreamedPhi
 from ..streamed import Between, Centres, StreamedGram, in_double
@@ -167,7 +167,7 @@ class SamplePhi(DeviceFew):
         triangle.zero()
         roots = h.sqrt()
         for rows in slices(self.n, _SUMMED):
-            go_on()
+            check_cancelled()
             triangle.add_gram(self.array[rows] * roots[rows, None])
 
 
@@ -267,7 +267,7 @@ def features(columns: Centres, factor: LandmarkFactor, chunk: Chunk) -> Any:
     tiles = DeviceTiles(rows, cols, factor.device, factor.products.dtype)  # type: ignore[arg-type]
     L, m = factor.triangle, len(factor)
     for part in slices(length(chunk.X), max(entries(factor.device, 8) // max(m, 1), 1)):
-        go_on()
+        check_cancelled()
         yield part, L.rows(tiles(part, slice(0, m)))
 
 

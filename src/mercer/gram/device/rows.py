@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...engine.threads import go_on
+from ...engine.threads import check_cancelled
 from ...kernels.base import Kernel
 from ..rows import RowGram
 from ..tiles import slices
@@ -75,7 +75,7 @@ class DeviceMatrix:
 
         def work(size: int) -> None:
             for rows in slices(n, max(size // n, 1)):
-                go_on()
+                check_cancelled()
                 K[rows] = self.tile(rows, slice(0, n))
 
         within_memory(work, self.device, self.dtype.itemsize)
@@ -95,7 +95,7 @@ class DeviceMatrix:
 
         def work(size: int) -> None:
             for at in slices(len(rows), max(size // max(len(cols), 1), 1)):
-                go_on()
+                check_cancelled()
                 out[at] = self.tile(rows[at], cols, kind).double() @ weights
 
         if len(cols):

@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...data import Data, length, take
-from ...engine.threads import go_on
+from ...engine.threads import check_cancelled
 from ...kernels.base import Kernel
 from ...kernels.formula import INNER, SQUARED, TAXICAB, Atom, Formula
 from ..tiles import slices
@@ -198,7 +198,7 @@ class Slopes:
             parts = slices(self.n, max(int(np.sqrt(size / _COPIES)), 1))
             for k, rows in enumerate(parts):
                 for cols in parts[k:]:
-                    go_on()
+                    check_cancelled()
                     W = left[rows] @ right[cols].T
                     found = self._tile(W if rows == cols else 2 * W, points, rows, cols)
                     totals = [total + sums for total, sums in zip(totals, found, strict=True)]

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ...engine.threads import go_on
+from ...engine.threads import check_cancelled
 from ..tiles import slices
 from .panels import times
 from .products import Products
@@ -101,7 +101,7 @@ class Triangle:
         """A symmetric matrix from its tiles, in double precision."""
         self.diagonal, self.inverse, n = [], [], len(self)
         for j, part in enumerate(self.parts):
-            go_on()
+            check_cancelled()
             self.array[part, part] = tile(part, part)
             for rows in slices(n - part.stop, 16 * SIDE):
                 here = slice(rows.start + part.stop, rows.stop + part.stop)
@@ -122,7 +122,7 @@ class Triangle:
 
         self.diagonal, self.inverse = [], []
         for j, part in enumerate(self.parts):
-            go_on()
+            check_cancelled()
             L, info = torch.linalg.cholesky_ex(self.array[part, part].double())
             if int(info):
                 return part.start + int(info)
@@ -154,7 +154,7 @@ class Triangle:
         onto.zero()
         roots = weights.sqrt()  # of double precision, as products with them are
         for j, part in enumerate(self.parts):
-            go_on()
+            check_cancelled()
             rows = self.array[part, : part.stop] * roots[part, None]
             rows[:, part] = self.diagonal[j] * roots[part, None]
             onto.add_gram(rows)
@@ -201,7 +201,7 @@ class Triangle:
     def rows(self, B: Tensor) -> Tensor:
         """B L'^-1 of many rows, in place, in the precision of the matrix."""
         for j, part in enumerate(self.parts):
-            go_on()
+            check_cancelled()
             B[:, part] = (B[:, part].double() @ self.inverse[j].T).to(B.dtype)
             rest = slice(part.stop, None)
             if part.stop < len(self):

@@ -160,7 +160,7 @@ def pair_sums(kernel: Kernel, X: Bags, Y: Bags) -> Tile:
 
     Strips of points are added up by all threads; two strips of the same bags, once for both orders.
     """
-    from ...gram.tiles import go_on, run
+    from ...gram.tiles import check_cancelled, run
     from .loops import add_segments
 
     P, p = X.stacked()
@@ -182,7 +182,7 @@ def pair_sums(kernel: Kernel, X: Bags, Y: Bags) -> Tile:
         def added(a: Piece, some: list[Piece]) -> np.ndarray:
             sums = np.zeros((len(a.edges) - 1, len(c) - 1))
             for b in some:
-                go_on()
+                check_cancelled()
                 block = np.ascontiguousarray(inner(a.points, b.points))
                 add_segments(block, a.edges, b.edges, sums[:, b.bags])
             return sums

@@ -102,11 +102,11 @@ class Chains:
 
     def logs(self, other: Chains, rho: float) -> np.ndarray:
         """By the recursion over pairs of states, pair by pair."""
-        from ...gram.tiles import go_on
+        from ...gram.tiles import check_cancelled
 
         out = np.empty((len(self), len(other)))
         for i, p in enumerate(self.models):
-            go_on()
+            check_cancelled()
             for j, q in enumerate(other.models):
                 out[i, j] = _chain(p, q, rho, self.length)
         return out

@@ -156,12 +156,12 @@ class HilbertianMetric(Negative):
 # ---- blocks --------------------------------------------------------------------------------
 def _dense(bins: Bins, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
     """Row by row, with as many rows of Y as fit in cache."""
-    from ...gram.tiles import go_on
+    from ...gram.tiles import check_cancelled
 
     out = np.empty((len(X), len(Y)), X.dtype)
     step = max(1, _NUMBERS // Y.shape[1])
     for start in range(0, len(Y), step):
-        go_on()
+        check_cancelled()
         part = slice(start, start + step)
         out[:, part] = bins(*(Z.astype(np.float64, copy=False) for Z in (X, Y[part])))
     return np.maximum(out, 0, out=out)
@@ -169,12 +169,12 @@ def _dense(bins: Bins, X: np.ndarray, Y: np.ndarray) -> np.ndarray:
 
 def _sparse(bins: Bins, X: Any, Y: Any) -> np.ndarray:
     """In bins that x does not fill, d^2 is the content of y: its mass less that in others."""
-    from ...gram.tiles import go_on
+    from ...gram.tiles import check_cancelled
 
     out = np.empty((X.shape[0], Y.shape[0]), X.dtype)
     columns, mass = Y.tocsc().astype(np.float64), np.asarray(Y.sum(axis=1), dtype=float).ravel()
     for i in range(X.shape[0]):
-        go_on()
+        check_cancelled()
         filled = slice(X.indptr[i], X.indptr[i + 1])
         inside = columns[:, X.indices[filled]].toarray()
         x = X.data[None, filled].astype(np.float64)

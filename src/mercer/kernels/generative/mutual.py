@@ -170,13 +170,13 @@ class MutualInformation(Tiled):
         check_widths(V, W)
 
         def tile(rows: Any, cols: Any) -> np.ndarray:
-            from ...gram.tiles import go_on
+            from ...gram.tiles import check_cancelled
 
             left, right = V[rows], W[cols]
             out = np.empty((len(left), len(right)))
             step = max(1, _NUMBERS // W.shape[1])
             for i, v in enumerate(left):
-                go_on()
+                check_cancelled()
                 for start in range(0, len(right), step):
                     part = slice(start, start + step)
                     out[i, part] = self._log_beta(right[part] + v)

@@ -96,7 +96,7 @@ class Graphlet(GraphKernel, Explicit):
 
     def _counted(self, X: Graphs) -> np.ndarray:
         """Counts of all connected sets."""
-        from ...gram.tiles import go_on
+        from ...gram.tiles import check_cancelled
         from .graphlet_loops import enumerate_sets
 
         k, (table, columns) = self.size, table_of(self.size)
@@ -113,12 +113,12 @@ class Graphlet(GraphKernel, Explicit):
         state = np.array([0, X.start[0], 0])
         at = k, X.start, X.size, X.flat.indptr, X.flat.indices, table
         while not enumerate_sets(*at, out, state, room, _STEPS):
-            go_on()
+            check_cancelled()
         return out[:, :-1]
 
     def _drawn(self, X: Graphs) -> np.ndarray:
         """Estimates for one graph."""
-        from ...gram.tiles import go_on
+        from ...gram.tiles import check_cancelled
         from .graphlet_loops import draw_sets
 
         assert self.samples is not None
@@ -129,7 +129,7 @@ class Graphlet(GraphKernel, Explicit):
         total = np.zeros(columns)
         state = mix(np.array([n], np.uint64)) ^ mix(np.array([len(flat.indices)], np.uint64))
         while left:
-            go_on()
+            check_cancelled()
             draws = min(left, _DRAWS)
             draw_sets(
                 self.size, flat.indptr, flat.indices, table, orders_of(self.size), total, state,

@@ -218,7 +218,7 @@ class MultiscaleLaplacian(GraphKernel, Paired):
         self, X: Scales, Y: Scales, i: int, j: int, level: int, K: np.ndarray
     ) -> np.ndarray:
         """The kernel of the balls at a level, from that of the nodes."""
-        from ...gram.tiles import go_on
+        from ...gram.tiles import check_cancelled
 
         (a, p), (b, q) = X.at(level, i), Y.at(level, j)
         m, l = X.widest(level, i), Y.widest(level, j)
@@ -226,7 +226,7 @@ class MultiscaleLaplacian(GraphKernel, Paired):
         room = np.empty((m, K.shape[1])), np.empty((l, m)), np.empty((min(m, l),) * 2)
         step = max(1, int(_OPERATIONS / (q * m * l * (m + l + 1.0) + m * m * K.shape[1] + 1)))
         for first in range(0, p, step):
-            go_on()
+            check_cancelled()
             last = min(p, first + step)
             args = X.levels[level], a, Y.levels[level], b, q, first, last, K, self.gamma
             across(*args, room, out)

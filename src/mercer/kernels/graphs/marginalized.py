@@ -67,9 +67,9 @@ class MarginalizedGraph(WalkKernel):
     because = "the mean of a kernel on walks over random walks"
 
     def rule(self) -> Rule:
-        go_on = 1.0 - self.stop
-        turn = -2.0 * self.stop / go_on if go_on > 0 else 0.0
-        return Rule(go_on**2, False, False, -1, turn, False)
+        check_cancelled = 1.0 - self.stop
+        turn = -2.0 * self.stop / check_cancelled if check_cancelled > 0 else 0.0
+        return Rule(check_cancelled**2, False, False, -1, turn, False)
 
     def prepare(self, X: Data) -> Walks:
         found, packed = checked(X, "MarginalizedGraph")

@@ -153,7 +153,7 @@ class NestedGraph(GraphKernel):
 
 def complexity_traces(X: Graphs) -> list[np.ndarray]:
     """The entropies of growing subgraphs around the centroid of each graph."""
-    from ...gram.tiles import go_on, run
+    from ...gram.tiles import check_cancelled, run
 
     arcs = _Arcs(X.flat.indptr, X.flat.indices, X.flat.weights)
     found = [np.zeros(1)] * len(X)
@@ -165,7 +165,7 @@ def complexity_traces(X: Graphs) -> list[np.ndarray]:
         out, state = np.empty(n), np.zeros(3, np.int64)
         room = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(n), np.empty(n)
         while root < n:
-            go_on()
+            check_cancelled()
             root = trace(arcs, first, n, root, room, state, out, _OPERATIONS)
         found[i] = out[: state[2]].copy()
 

@@ -77,14 +77,14 @@ class ShortestPath(CountedParts):
 
     def tallied(self, X: Graphs, compiled: bool) -> sp.csr_matrix:
         """From some of the nodes at a time."""
-        from ...gram.tiles import go_on
+        from ...gram.tiles import check_cancelled
 
         reached = np.cumsum(np.repeat(X.size, X.size), dtype=np.float64)
         cuts = np.flatnonzero(np.diff(reached // _PAIRS)) + 1
         edges = [0, *cuts.tolist(), len(reached)]
         found = []
         for first, stop in pairwise(edges):
-            go_on()
+            check_cancelled()
             codes, counts = self._paths(X, first, stop)
             part = Part(codes, _by_graph(X, first, counts), X.start, ())
             found.append(tally([part], len(X), compiled=compiled))

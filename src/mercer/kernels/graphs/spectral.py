@@ -95,7 +95,7 @@ class Laplacian:
 
     def _columns(self, function: Function, nodes: np.ndarray, pick: Callable) -> np.ndarray:
         """The requested parts of the columns of f(L) at these nodes, side by side."""
-        from ...gram.tiles import go_on, run
+        from ...gram.tiles import check_cancelled, run
 
         coefficients = expansion(function, self.upper)
         width = max(1, _BLOCK // len(self))
@@ -111,7 +111,7 @@ class Laplacian:
             one[nodes[part], np.arange(one.shape[1])] = 1.0
             now, before = np.zeros_like(one), np.zeros_like(one)
             for c in coefficients[:0:-1]:
-                go_on()
+                check_cancelled()
                 now, before = 2 * (shifted @ now) - before + c * one, now
             found[i] = pick(shifted @ now - before + coefficients[0] * one, part)
 

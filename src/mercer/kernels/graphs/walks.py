@@ -95,7 +95,7 @@ class WalkKernel(GraphKernel, Paired):
         self, X: Walks, Y: Walks, i: np.ndarray, j: np.ndarray, slopes: np.ndarray | None = None
     ) -> np.ndarray:
         """Values of pairs; slopes, too, if there is room for them."""
-        from ...gram.tiles import go_on
+        from ...gram.tiles import check_cancelled
 
         A, B = X.arrays, Y.arrays
         out, cells = np.zeros(len(i)), A.size[i] * B.size[j]
@@ -115,7 +115,7 @@ class WalkKernel(GraphKernel, Paired):
         series = True if rule.series or directed or len(values) else None
         args = (A, B, i, j, values, places, table, rule, state, ranges, V, scalars)
         while not pairs(series, slopes, *args, out, _OPERATIONS):
-            go_on()
+            check_cancelled()
         if not np.all(np.isfinite(out)):
             t = int(np.argmin(np.isfinite(out)))
             raise DomainError(

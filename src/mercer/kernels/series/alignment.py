@@ -37,7 +37,7 @@ def _aligned(
 
     ``slopes``, if given, is filled with derivatives of the logarithms along log(lengthscale).
     """
-    from ...gram.tiles import go_on
+    from ...gram.tiles import check_cancelled
     from .alignment_loops import alignment_space, alignments
 
     same_channels(X, Y)
@@ -51,7 +51,7 @@ def _aligned(
         room = alignment_space(*sizes, X.channels, width, minimum, slopes is not None)
         into = out[part], None if slopes is None else slopes[part], room, np.zeros(4), _MOST
         while alignments(*left, *right, rows, cols, width, least, *into) < len(rows):
-            go_on()
+            check_cancelled()
 
     on_all_cores(job, cells(X, Y, i, j))
     return out

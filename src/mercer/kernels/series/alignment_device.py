@@ -56,7 +56,7 @@ class DeviceAlignments(AllPairs):
         return np.dtype(np.float64 if self.double else np.float32)
 
     def _sorted(self, X: Ragged, Y: Ragged, symmetric: bool) -> Any:
-        from ...engine.threads import go_on
+        from ...engine.threads import check_cancelled
         from ...gram.device.torch_ import import_torch, put
         from ...gram.device.triton_ import launch
 
@@ -77,7 +77,7 @@ class DeviceAlignments(AllPairs):
         edge = torch.empty(room, dtype=left.dtype, device=left.device)
         power = torch.empty(room, dtype=torch.int32, device=left.device)
         for start in range(0, n, rows):
-            go_on()
+            check_cancelled()
             launch(
                 written(task), (min(rows, n - start), blocks),
                 left, right, *sizes, edge, power, out, start, m, x.shape[1], self.band or 0,

@@ -241,7 +241,7 @@ class Signature(SeriesKernel):
         quick: bool = False,
     ) -> np.ndarray:
         """Inner products of signatures of paths; fills in their slopes along the lengthscale."""
-        from ...gram.tiles import go_on
+        from ...gram.tiles import check_cancelled
         from .signature_loops import signature_space, signatures
         from .signature_third import third_order
 
@@ -263,7 +263,7 @@ class Signature(SeriesKernel):
                 into = out[part], slopes[part], room, more[2:]
             state = np.zeros(2, np.int64)
             while signatures(*data, scaled, shares, depth, *into, state, _MOST) < len(out[part]):
-                go_on()
+                check_cancelled()
 
         on_all_cores(job, cells(X, Y, i, j))
         return out
@@ -295,7 +295,7 @@ class Signature(SeriesKernel):
         return [h for h in found if self.kernel is None or h.name != "lengthscale"]
 
     def _lifted(self, X: Ragged, Y: Ragged, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-        from ...gram.tiles import go_on
+        from ...gram.tiles import check_cancelled
         from .signature_loops import lifted_signatures, signature_space
 
         out, terms = np.empty(len(i)), self._terms()
@@ -304,7 +304,7 @@ class Signature(SeriesKernel):
             room = signature_space(len(group.values), group.size.max(), 0, len(terms[0]), terms[1])
             given = group.values, group.start, group.size, *terms
             while lifted_signatures(*given, found, room, state, _MOST) < len(found):
-                go_on()
+                check_cancelled()
             out[group.pairs] = found
         return out
 
@@ -330,7 +330,7 @@ class Signature(SeriesKernel):
 
     def _between(self, path: Data, others: Data) -> np.ndarray:
         """The kernel on points between those of a path and others, some rows at a time."""
-        from ...gram.tiles import go_on
+        from ...gram.tiles import check_cancelled
 
         assert self.kernel is not None
         n, m = length(path), length(others)
@@ -339,7 +339,7 @@ class Signature(SeriesKernel):
             return np.ascontiguousarray(self.kernel.pairwise(path, others), dtype=np.float64)
         values = np.empty((n, m))
         for start in range(0, n, step):
-            go_on()
+            check_cancelled()
             rows = slice(start, start + step)
             values[rows] = self.kernel.pairwise(take(path, rows), others)
         return values

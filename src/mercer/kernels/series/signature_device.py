@@ -34,7 +34,7 @@ class DeviceSignatures(AllPairs):
         self.order = order
 
     def _sorted(self, X: Ragged, Y: Ragged, symmetric: bool) -> Any:
-        from ...engine.threads import go_on
+        from ...engine.threads import check_cancelled
         from ...gram.device.torch_ import import_torch, put
         from ...gram.device.triton_ import launch
 
@@ -49,7 +49,7 @@ class DeviceSignatures(AllPairs):
         blocks, rows = strips(n, m, kept * longest)
         edge = out.new_empty(rows * blocks * LANES * kept * longest)
         for start in range(0, n, rows):
-            go_on()
+            check_cancelled()
             launch(
                 written(X.channels, self.order), (min(rows, n - start), blocks),
                 left, right, size, edge, out, start, m, longest, width, int(symmetric), L=LANES,

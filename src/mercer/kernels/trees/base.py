@@ -210,7 +210,7 @@ class NodePairs(TreeKernel, WidePaired):
         wide: bool = False,
     ) -> tuple[np.ndarray, ...]:  # fmt: skip
         """The sum over two trees, some steps at a time; those of nodes of one into ``nodes``."""
-        from ...gram.tiles import go_on
+        from ...gram.tiles import check_cancelled
         from .loops import add, begin
 
         kind = type(numbers.decay)
@@ -222,5 +222,5 @@ class NodePairs(TreeKernel, WidePaired):
         most = int(_CELLS / _SLOWER if wide else _CELLS)
         flags = _FLAGS[self.kind]
         while not add(*flags, left, right, at, *numbers, room, total, nodes, most):
-            go_on()
+            check_cancelled()
         return total

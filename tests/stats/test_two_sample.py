@@ -229,14 +229,16 @@ def test_level_of_strings():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("estimator", ["linear", "block"])
-def test_level_of_the_normal_limit(estimator):
+@pytest.mark.parametrize(("estimator", "least"), [("linear", 33), ("block", 10)])
+def test_level_of_the_normal_limit(estimator, least):
+    """The mean of few blocks, whose statistics are skewed to the right, is on the safe side."""
+
     def test(X, Y, i):
         k = Gaussian(1.0)
-        return two_sample_test(X, Y, k, null="normal", statistic=estimator).pvalue
+        return two_sample_test(X, Y, k, null="normal", statistic=estimator, rng=i).pvalue
 
     count = rejections(test, lambda r: r.standard_normal((2, 400, 1)), 0.05, 1000)
-    assert 20 <= count <= 90
+    assert least <= count <= 75
 
 
 # ---- nulls agree ---------------------------------------------------------------------------

@@ -112,9 +112,12 @@ def _of_tuple(structure: Any, labels: Any = None, edge_labels: Any = None) -> Gr
             f"its first entry is a {type(structure).__name__}, not an adjacency matrix or a list "
             f"of edges."
         )
-    edges = [tuple(edge) for edge in structure]
+    edges = [tuple(edge) if isinstance(edge, Iterable) else (edge,) for edge in structure]
     if any(len(edge) != 2 for edge in edges):
-        raise DomainError("an edge must be a pair of nodes; pass an adjacency matrix as an array.")
+        raise DomainError(
+            "its first entry is not a list of edges, which are pairs of nodes; pass an adjacency "
+            "matrix as an array, and edges without labels as the tuple (edges,)."
+        )
     if isinstance(labels, dict):
         place = {v: i for i, v in enumerate(labels)}
         strange = next((v for edge in edges for v in edge if v not in place), None)

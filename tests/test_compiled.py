@@ -104,6 +104,33 @@ def test_what_loops_are_made_of_is_made_when_they_are_compiled():
     assert (loop(3), loop(3.0)) == (11.5, 21.5)
 
 
+@pytest.mark.parametrize("changed", ["inner", "limits"])
+def test_cached_code_is_not_used_after_changes_of_other_files(tmp_path, changed):
+    """Of a function that a loop calls, or of a constant in it, in files that are not its own."""
+    files = {
+        "limits": "LIMIT = {}\n",
+        "inner": "from limits import LIMIT\nfrom mercer._compiled import njit\n\n\n"
+        "@njit(cache=True)\ndef inner(x):\n    return min(x, LIMIT) * {}\n",
+        "outer": "from inner import inner\nfrom mercer._compiled import njit\n\n\n"
+        "@njit(cache=True)\ndef outer(x):\n    return inner(x) + 0.5\n",
+    }
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache")}
+    answers = "outer(100.0), sum(outer._dispatcher.stats.cache_hits.values())"
+    command = [sys.executable, "-B", "-c", f"from outer import outer; print({answers})"]
+    numbers, found = {"limits": 10, "inner": 1}, []
+    for time in range(3):
+        numbers[changed] *= 2 if time == 2 else 1
+        for name, text in files.items():
+            path, text = tmp_path / f"{name}.py", text.format(numbers.get(name, ""))
+            if not path.exists() or path.read_text() != text:
+                path.write_text(text)
+        done = subprocess.run(
+            command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=True
+        )
+        found.append(done.stdout.split())
+    assert found == [["10.5", "0"], ["10.5", "1"], ["20.5", "0"]]
+
+
 def test_long_tuples_of_arrays_are_told_apart():
     """numba 0.60 forgot how they begin, and called what it had compiled for another kind."""
     loop = njit(nogil=True)(lambda tables: tables[0][0][0])

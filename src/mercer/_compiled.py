@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import update_wrapper
 from importlib import import_module
+from types import CodeType
 from typing import Any
 
 from .progress import note
@@ -93,10 +94,12 @@ class Deferred:
     ----------
     make : callable
         Returns what stands for it in compiled code.
+    defined_by : callable
+        The function that describes it.
     """
 
-    def __init__(self, make: Callable[[], Any]) -> None:
-        self._make = make
+    def __init__(self, make: Callable[[], Any], defined_by: Callable[..., Any]) -> None:
+        self._make, self.defined_by = make, defined_by
         self._type: Any = None
 
     @property
@@ -120,7 +123,7 @@ def intrinsic(define: Callable[..., Any]) -> Any:
 
         return intrinsic(define)
 
-    return Deferred(make)
+    return Deferred(make, define)
 
 
 def by_type(choose: Callable[..., Any]) -> Any:
@@ -134,7 +137,7 @@ def by_type(choose: Callable[..., Any]) -> Any:
         overload(chosen)(choose)
         return chosen
 
-    return Deferred(make)
+    return Deferred(make, choose)
 
 
 def folders() -> set[str]:
@@ -166,12 +169,52 @@ def _dispatcher(function: Callable[..., Any], options: dict[str, Any]) -> Any:
     _listen()
     options = {**options, "no_cfunc_wrapper": True}  # loops are never passed to C
     try:
-        return numba.njit(**options)(function)
+        made = numba.njit(**options)(function)
+        file = getattr(getattr(made, "_cache", None), "_cache_file", None)
+        if file is not None:
+            file._source_stamp = file._source_stamp, _sources(function)
+        return made
     except RuntimeError as error:
         if not options.get("cache") or "no locator available" not in str(error):
             raise
         _kept = False
     return numba.njit(**{**options, "cache": False})(function)
+
+
+def _sources(function: Callable[..., Any]) -> tuple[Any, ...]:
+    """What a loop is compiled from: the files of all functions that it calls, and constants.
+
+    Cached code that was made of other sources must not be used, as it would be if numba, which only
+    looks at the file of the loop itself, were left to decide.
+    """
+    files: set[tuple[str, int, int]] = set()
+    constants: dict[str, str] = {}
+    known: set[Any] = set()
+    calls = [function]
+    while calls:
+        function = calls.pop()
+        if function in known:
+            continue
+        known.add(function)
+        about = os.stat(function.__code__.co_filename)
+        files.add(
+            (os.path.basename(function.__code__.co_filename), about.st_mtime_ns, about.st_size)
+        )
+        for name in _names(function.__code__):
+            value = function.__globals__.get(name)
+            if isinstance(value, Loop):
+                calls.append(value._function)
+            elif isinstance(value, Deferred):
+                calls.append(value.defined_by)
+            elif isinstance(value, bool | int | float | str | tuple):
+                constants[f"{function.__module__}.{name}"] = repr(value)
+    return tuple(sorted(files)), tuple(sorted(constants.items()))
+
+
+def _names(code: CodeType) -> set[str]:
+    """The names in a function and in those inside it."""
+    inside = (_names(part) for part in code.co_consts if isinstance(part, CodeType))
+    return set(code.co_names).union(*inside)
 
 
 def _generalise(dispatcher: Any) -> None:

@@ -7,7 +7,14 @@ import numpy as np
 from ..data import take
 from .mixtures import ChiSquareMixture
 from .moments import permutation_moments
-from .nulls import check_memory, gamma_null, permutation_pvalue, wild_correlations, wild_signs
+from .nulls import (
+    check_memory,
+    fitted,
+    gamma_null,
+    permutation_pvalue,
+    wild_correlations,
+    wild_signs,
+)
 from .pearson import pearson_curve
 from .problems import ROUNDING, Dependence, Null, Outcome, centred_matrix
 from .smoothers import u_centred
@@ -51,13 +58,14 @@ def spectrum(problem: Dependence, rng: np.random.Generator) -> Outcome:
 def gamma(problem: Dependence, rng: np.random.Generator) -> Outcome:
     """A gamma distribution with the exact permutation mean and variance of the biased HSIC."""
     moments, scale = permutation_moments(*problem.centred), problem.n**2
-    fitted = gamma_null(moments.mean / scale, moments.variance / scale**2)
+    mean, variance = moments.mean / scale, moments.variance / scale**2
+    null = fitted(gamma_null, mean, variance, rounding=problem.rounding)
     K, L = problem.centred
     lacks = strays([u_centred(K), u_centred(L)], moments)
     value = problem.observed
     how = "a gamma distribution with the exact mean and variance over permutations"
-    p = float(fitted.sf(value - problem.rounding))
-    return Outcome(value, p, how, distribution=fitted, strays=lacks)
+    p = float(null.sf(value - problem.rounding))
+    return Outcome(value, p, how, distribution=null, strays=lacks)
 
 
 def pearson(problem: Dependence, rng: np.random.Generator) -> Outcome:
@@ -68,10 +76,11 @@ def pearson(problem: Dependence, rng: np.random.Generator) -> Outcome:
         K, L, scale = u_centred(K), u_centred(L), float(n * (n - 3))
     moments = permutation_moments(K, L)
     mean, variance = moments.mean / scale, moments.variance / scale**2
-    fitted = pearson_curve(mean, variance, moments.skewness, moments.kurtosis)
+    more = moments.skewness, moments.kurtosis
+    null = fitted(pearson_curve, mean, variance, *more, rounding=problem.rounding)
     how = "a Pearson curve with four exact moments over permutations"
-    p = float(fitted.sf(value - problem.rounding))
-    return Outcome(value, p, how, distribution=fitted)
+    p = float(null.sf(value - problem.rounding))
+    return Outcome(value, p, how, distribution=null)
 
 
 def wild(problem: Dependence, rng: np.random.Generator) -> Outcome:

@@ -16,6 +16,7 @@ from ..checks import check_count
 
 _ROUNDING = 1e-8  # of the largest statistic: the assumed rounding error if none is given
 STRETCH = 1.5  # lags of multipliers for a lag of the series, of whose variance 4 % are then lost
+_TIED = 8  # standard deviations in the rounding of a statistic that does not vary
 _BATCH = 250  # draws between two looks at the count of a sequential test
 
 
@@ -178,6 +179,20 @@ def gamma_null(mean: float, variance: float) -> Any:
             f'{variance:.3g}; use null="permutation".'
         )
     return gamma(mean**2 / variance, scale=variance / mean)
+
+
+def fitted(
+    curve: Callable[..., Any], mean: float, variance: float, *more: float, rounding: float
+) -> Any:
+    """A null distribution with these moments.
+
+    If no rearrangement changes the statistic by more than rounding, all its values are ties.
+    """
+    from scipy.stats import norm
+
+    if variance > rounding**2:
+        return curve(mean, variance, *more)
+    return norm(mean, max(rounding / _TIED, np.finfo(float).tiny))
 
 
 def wild_signs(

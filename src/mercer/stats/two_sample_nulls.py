@@ -18,6 +18,7 @@ from .moments import Moments, permutation_moments
 from .nulls import (
     STRETCH,
     check_memory,
+    fitted,
     gamma_null,
     permutation_pvalue,
     wild_correlations,
@@ -122,19 +123,21 @@ def gamma(problem: Comparison, rng: np.random.Generator) -> Outcome:
     value, samples = _statistic(problem), problem.samples
     K, B = _centred(problem.kernel, samples.data), _weights(samples.labels, True)
     moments = permutation_moments(K, B)
-    fitted = gamma_null(moments.mean, moments.variance)
+    rounding = _rounding(problem)
+    null = fitted(gamma_null, moments.mean, moments.variance, rounding=rounding)
     how = "a gamma distribution with the exact mean and variance over permutations"
-    p = float(fitted.sf(value - _rounding(problem)))
-    return Outcome(value, p, how, distribution=fitted, strays=strays([u_centred(K)], moments))
+    p = float(null.sf(value - rounding))
+    return Outcome(value, p, how, distribution=null, strays=strays([u_centred(K)], moments))
 
 
 def pearson(problem: Comparison, rng: np.random.Generator) -> Outcome:
     """A Pearson curve with the exact mean, variance, skewness and kurtosis over permutations."""
     value, samples, biased = _statistic(problem), problem.samples, problem.biased
     K = _centred(problem.kernel, samples.data, diagonal=biased)
-    fitted = pearson_curve(*permutation_moments(K, _weights(samples.labels, biased)))
+    moments, rounding = permutation_moments(K, _weights(samples.labels, biased)), _rounding(problem)
+    null = fitted(pearson_curve, *moments, rounding=rounding)
     how = "a Pearson curve with four exact moments over permutations"
-    return Outcome(value, float(fitted.sf(value - _rounding(problem))), how, distribution=fitted)
+    return Outcome(value, float(null.sf(value - rounding)), how, distribution=null)
 
 
 def wild(problem: Comparison, rng: np.random.Generator) -> Outcome:

@@ -37,21 +37,21 @@ class KeptSamples:
         return 0 if self.X is None else length(self.X)
 
     def cross(self, P: Data) -> np.ndarray:
-        """Kernel values of prepared samples, one row each, with those that are kept."""
+        """Kernel values of prepared samples, one row each, with the kept ones."""
         blocks = [self._values(P, piece) for piece in self._pieces]
         if len(blocks) == 1:
             return blocks[0]
         return np.hstack(blocks) if blocks else np.zeros((length(P), 0))
 
     def block(self, P: Data) -> np.ndarray:
-        """Their kernel values with those that are kept, and with each other."""
+        """Kernel values of prepared samples with the kept ones, and with each other."""
         parts = [*self._pieces, P]
         if self._most == 1 and all(isinstance(part, np.ndarray) for part in parts):
             return self._values(P, np.concatenate(parts))  # at once, which is faster
         return np.hstack([self.cross(P), self._values(P, P)])
 
     def _values(self, P: Data, Q: Data) -> np.ndarray:
-        """In one tile, on this thread, where waking others takes as long as the work."""
+        """Kernel values; if they are few, in one tile on this thread."""
         n, m = length(P), length(Q)
         if self._most > 1 or n * m > _ALONE:
             return evaluate(self.kernel, P, Q)
@@ -59,7 +59,7 @@ class KeptSamples:
         return tile(slice(0, n), slice(0, m))
 
     def gram(self) -> np.ndarray:
-        """Kernel values of those that are kept."""
+        """Kernel values of the kept samples."""
         if not len(self):
             return np.zeros((0, 0))
         P = self.kernel.prepare(self.X)
@@ -84,7 +84,7 @@ class KeptSamples:
         return kept
 
     def _cut(self, places: np.ndarray) -> list[Any]:
-        """The pieces, without samples that are gone."""
+        """The pieces without the removed samples."""
         start, pieces = 0, []
         for piece in self._pieces:
             size = length(piece)

@@ -16,13 +16,13 @@ _RUN = 32
 
 @njit(cache=True, nogil=True)
 def place(values, i):
-    """Where sample i of a block stands."""
+    """The place of sample i of a block."""
     return values.block.shape[1] - values.block.shape[0] + i
 
 
 @njit(cache=True, nogil=True)
 def kept(absent):
-    """How many samples are kept."""
+    """The number of kept samples."""
     count = 0
     for a in range(absent.size):
         count += absent[a] == 0
@@ -40,7 +40,7 @@ def first(absent):
 
 @njit(cache=True, nogil=True)
 def remove(rule, values, state, new):
-    """Merge a sample with another one, or drop that with the smallest norm."""
+    """Merge two samples, or drop the one whose term has the smallest norm."""
     energy, end = state.energy, new + 1
     energy[:end] = 0.0
     measure(state.coef, state.mean, rule.scale.size, end, energy)
@@ -77,14 +77,14 @@ def measure(coefs, means, lengths, end, energy):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def weigh(diag, absent, end, energy):
-    """||a k(x, .)||^2 from these."""
+    """||a k(x, .)||^2 from squared coefficients; infinite for removed samples."""
     for a in range(end):
         energy[a] = energy[a] * diag[a] + absent[a]
 
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def add_squares(coef, unit, end, out):
-    """Add them to what is there."""
+    """Add ``unit`` times the squared coefficients to ``out``."""
     for a in range(end):
         out[a] += unit * coef[a] * coef[a]
 
@@ -107,10 +107,9 @@ def lowest(numbers, end):
 
 @njit(cache=True, nogil=True)
 def merge(values, state, new, other):
-    """Project the term of the new sample, or the smallest other one, on that of its nearest.
+    """Project the term of the new sample, or the smallest other one, onto its nearest neighbour.
 
-    As long as it is the new sample that goes, which of the others is nearest need not be asked
-    again.
+    The neighbour of the smallest other term is remembered for as long as that term stays.
     """
     known = state.near
     if known[0] != other:
@@ -137,9 +136,9 @@ def merge(values, state, new, other):
 
 @njit(cache=True, nogil=True, fastmath=_FAST)
 def nearest(values, state, a, end):
-    """Which sample before ``end`` has the feature with the smallest angle to that of a; its sine.
+    """The sample before ``end`` whose feature has the smallest angle to that of a.
 
-    It is squared, and infinite if there is no other sample.
+    Also the squared sine of that angle, infinite if there is no other sample.
     """
     row, absent, inverse, m = state.row, state.absent, values.inverse, place(values, 0)
     if a >= m:
@@ -161,13 +160,13 @@ def nearest(values, state, a, end):
 
 @njit(cache=True, nogil=True)
 def sine(cosine):
-    """Squared, from a squared cosine that may not be rounded well."""
+    """The squared sine, from a squared cosine that rounding may have moved beyond 1."""
     return 1 - min(max(cosine, 0.0), 1.0)
 
 
 @njit(cache=True, nogil=True)
 def kernel_value(values, a, c):
-    """k of two places."""
+    """The kernel value of two places."""
     m, low, high = place(values, 0), min(a, c), max(a, c)
     if high < m:
         return values.gram[values.slots[low], values.slots[high]]

@@ -50,7 +50,7 @@ class Rule(NamedTuple):
 
 
 class Values(NamedTuple):
-    """Kernel values of a block with kept samples and with itself, and of those that are kept."""
+    """Kernel values of a block with the kept samples and with itself, and of the kept samples."""
 
     block: np.ndarray  # (n, m + n): of each sample of the block, with all places
     diag: np.ndarray  # (m + n,)
@@ -79,7 +79,7 @@ class Iterate(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def walk(rule, targets, values, weights, state):
-    """Take in all samples of a block, one after the other."""
+    """Learn from all samples of a block, one after the other."""
     count, rows = rule.scale.size, state.coef.shape[0]
     scores, means, last, slopes = np.empty(rows), np.empty(rows), np.empty(rows), np.empty(rows)
     eta, shrink, reach = np.empty(count), np.empty(count), np.empty(count)
@@ -134,7 +134,7 @@ def shift(scores, intercept, out):
 
 @njit(cache=True, nogil=True)
 def compare(window, weight, time, told, losses):
-    """Average the losses of a sample before it is learned, by all lengths of steps."""
+    """Average the losses of a sample before it is learned, for each step size."""
     share = judged(window, weight, time)
     for c in range(losses.size):
         losses[c] += share * (told[c] - losses[c])
@@ -151,9 +151,9 @@ def judged(window, weight, time):
 
 @njit(cache=True, nogil=True)
 def doubt(sums, weight, told, other):
-    """By how much the last iterates have predicted better than the means, since they last did not.
+    """The lead of the last iterates over the averages, since the last time that they fell behind.
 
-    The sum of the leads, that of their squares, and of the weights: S > z sqrt(Q) is rare, whatever
+    Three sums: of the leads, of their squares, and of the weights. S > z sqrt(Q) is rare, whatever
     the tails of the loss, if the lead is zero on average.
     """
     for c in range(told.size):
@@ -167,14 +167,14 @@ def doubt(sums, weight, told, other):
 
 @njit(cache=True, nogil=True)
 def surpassed(sums, losses):
-    """Has the last iterate of the best length of steps predicted better for long, and surely?"""
+    """Has the last iterate of the best step size predicted better, beyond doubt?"""
     c = np.argmin(losses)
     return sums[c, 0] ** 2 > _DOUBT**2 * sums[c, 1]
 
 
 @njit(cache=True, nogil=True)
 def renew(state):
-    """Put the clock back, and begin the average anew."""
+    """Set the clock back, and restart the average."""
     since = state.doubt[np.argmin(state.losses), 2]
     state.clock[0] = min(max(state.clock[0] / _BACK, since), state.clock[0])
     state.clock[1] = 0.0
@@ -190,7 +190,7 @@ def renew(state):
 
 @njit(cache=True, nogil=True)
 def begin(rule, weight, time, diag, intercept, eta, shrink, reach):
-    """The steps of a sample, by what f is multiplied, how far a slope of one moves f(x) + b."""
+    """Step sizes for a sample, the factors of f, and how far a slope of one moves f(x) + b."""
     step, each = weight * time**-rule.power, intercept.size // eta.size
     for c in range(eta.size):
         eta[c] = step * rule.scale[c]
@@ -254,7 +254,7 @@ def move(rule, new, coefs, intercept, eta, shrink, slopes):
 # inlined: to hand over all arrays of an iterate takes longer than many a step
 @njit(cache=True, nogil=True, forceinline=True)
 def finish(rule, values, weight, state, new, alive):
-    """Average, and keep to the budget; returns how many samples are kept."""
+    """Update the averages and enforce the budget; returns the number of kept samples."""
     moved = alive == 0
     for j in range(state.coef.shape[0]):
         moved = moved or state.coef[j, new] != 0

@@ -7,6 +7,7 @@ the system, so it is reading and checking that is measured, not the disk.
 
 from __future__ import annotations
 
+import os
 import tempfile
 from collections.abc import Mapping
 from functools import cache
@@ -87,9 +88,12 @@ def svmlight(n: int) -> Contest:
 def _cluster(workers: int) -> Any:
     from distributed import Client, LocalCluster
 
+    before = dict(os.environ)
     cluster = LocalCluster(
         n_workers=workers, threads_per_worker=1, processes=True, dashboard_address=":0"
     )
+    os.environ.clear()  # of OMP_NUM_THREADS=1, which is for the workers, and stays here
+    os.environ.update(before)
     return Client(cluster, set_as_default=False)
 
 
